@@ -1,0 +1,81 @@
+//! SHA-256 over tagged, length-prefixed fields, so that no two different inputs share a digest by shifting a boundary.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A 256-bit digest, shown as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of raw bytes (a file, for example), without tags.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Starts a digest over fields; `schema` names what is digested.
+    pub fn builder(schema: &str) -> Builder {
+        Builder(Sha256::new()).field("schema", schema.as_bytes())
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// Collects the fields of one digest, in order.
+pub struct Builder(Sha256);
+
+impl Builder {
+    /// Adds one field: both the tag and the value are preceded by their length in bytes.
+    pub fn field(mut self, tag: &str, value: &[u8]) -> Self {
+        for part in [tag.as_bytes(), value] {
+            self.0.update((part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+        self
+    }
+
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl serde::Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_abc_is_the_published_one() {
+        assert_eq!(
+            Digest::of_bytes(b"abc").to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn a_shifted_boundary_changes_the_digest() {
+        let digest = |a: &str, b: &str| Digest::builder("t").field("x", a.as_bytes()).field("y", b.as_bytes()).finish();
+        assert_ne!(digest("ab", "c"), digest("a", "bc"));
+        assert_ne!(digest("", "abc"), digest("abc", ""));
+    }
+}

@@ -1,0 +1,1 @@
+//! Benchmark data and ranking metrics. Knows `service`.

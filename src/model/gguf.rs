@@ -1,0 +1,83 @@
+//! A GGUF file, memory-mapped: metadata and tensors.
+
+use std::fs::File;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::{Device, Tensor};
+use memmap2::Mmap;
+
+use super::ModelError;
+
+/// The parsed header and the mapping of one file.
+pub struct Gguf {
+    path: PathBuf,
+    map: Mmap,
+    content: Content,
+}
+
+impl Gguf {
+    /// Maps and parses `path`. A missing, truncated or foreign file is named in the error.
+    pub fn open(path: &Path) -> Result<Self, ModelError> {
+        let fail = |reason: String| ModelError::File { path: path.to_owned(), reason };
+        let file = File::open(path).map_err(|error| fail(error.to_string()))?;
+        // SAFETY: the mapping is read-only and private to this process; a file that another process truncates
+        // while it is mapped can end the process with SIGBUS, as with every memory-mapped model.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| fail(error.to_string()))?;
+        let content = Content::read(&mut Cursor::new(&map[..]))
+            .map_err(|error| fail(format!("is not a readable GGUF file: {error}")))?;
+        Ok(Self { path: path.to_owned(), map, content })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.content.metadata.get(key)
+    }
+
+    /// A metadata string; an error names the key that is missing or of another kind.
+    pub fn string(&self, key: &str) -> Result<&str, ModelError> {
+        self.value(key)
+            .and_then(|value| value.to_string().ok())
+            .map(String::as_str)
+            .ok_or_else(|| self.missing(key, "a string"))
+    }
+
+    /// A metadata integer of any width.
+    pub fn integer(&self, key: &str) -> Result<usize, ModelError> {
+        self.value(key)
+            .and_then(|value| value.to_u64().ok().or_else(|| value.to_u32().ok().map(u64::from)))
+            .and_then(|value| usize::try_from(value).ok())
+            .ok_or_else(|| self.missing(key, "an unsigned integer"))
+    }
+
+    pub fn float(&self, key: &str) -> Result<f32, ModelError> {
+        self.value(key).and_then(|value| value.to_f32().ok()).ok_or_else(|| self.missing(key, "a number"))
+    }
+
+    pub fn has_tensor(&self, name: &str) -> bool {
+        self.content.tensor_infos.contains_key(name)
+    }
+
+    /// Dequantises one tensor to f32, row-major, in the file's own row order.
+    pub fn tensor(&self, name: &str) -> Result<Tensor, ModelError> {
+        self.content
+            .tensor(&mut Cursor::new(&self.map[..]), name, &Device::Cpu)
+            .and_then(|tensor| tensor.dequantize(&Device::Cpu))
+            .map_err(|error| ModelError::File {
+                path: self.path.clone(),
+                reason: format!("tensor {name} cannot be read: {error}"),
+            })
+    }
+
+    fn missing(&self, key: &str, kind: &str) -> ModelError {
+        ModelError::File { path: self.path.clone(), reason: format!("metadata {key} is missing or not {kind}") }
+    }
+}

@@ -1,0 +1,82 @@
+//! The verdict: names are fixed and equal on every transport.
+
+use serde::Serialize;
+
+use super::{Dimension, Label};
+use crate::digest::Digest;
+
+/// Probabilities of the three labels of one dimension; they sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Posterior {
+    pub aligned: f64,
+    pub indeterminate: f64,
+    pub contradictory: f64,
+}
+
+/// One dimension of a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DimensionVerdict {
+    #[serde(flatten)]
+    pub posterior: Posterior,
+    /// e_d = q_d(aligned), Eq. 2, in [0, 1].
+    pub evidence: f64,
+    /// Share of the next-token probability that the three labels hold at the answer slot, in [0, 1], mean over the
+    /// displayed orders. None for the likelihood estimator, which reads no answer slot.
+    pub label_mass: Option<f64>,
+    /// The displayed orders that were scored, first letter first. Empty for the likelihood estimator.
+    pub label_order: Vec<[Label; 3]>,
+}
+
+/// The three dimensions, by name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DimensionVerdicts {
+    pub task_framing: DimensionVerdict,
+    pub interpersonal_stance: DimensionVerdict,
+    pub linguistic_style: DimensionVerdict,
+}
+
+impl DimensionVerdicts {
+    pub fn get(&self, dimension: Dimension) -> &DimensionVerdict {
+        match dimension {
+            Dimension::TaskFraming => &self.task_framing,
+            Dimension::InterpersonalStance => &self.interpersonal_stance,
+            Dimension::LinguisticStyle => &self.linguistic_style,
+        }
+    }
+}
+
+/// What judged, so that a verdict can be replayed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Provenance {
+    pub model: String,
+    pub model_digest: Digest,
+    pub prompt_digest: Digest,
+    pub label_space_digest: Digest,
+    pub evidence: super::EvidenceKind,
+    pub layout: super::Layout,
+    pub label_order: super::LabelOrder,
+    pub calibration: super::Calibration,
+}
+
+/// Tokens of one judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenCounts {
+    /// Tokens of all prompts of this candidate, as if each were run alone.
+    pub prompt: u64,
+    /// Distinct tokens that went through the model for this candidate; tokens shared by a group are counted once,
+    /// at the first candidate that uses them.
+    pub computed: u64,
+}
+
+/// The judgement of one candidate response.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    pub id: String,
+    /// S_PRISM, Eq. 3: the mean of the three evidences, in [0, 1].
+    pub s_prism: f64,
+    pub dimensions: DimensionVerdicts,
+    /// The dimension of least evidence; the first in canonical order on a tie.
+    pub weakest_dimension: Dimension,
+    pub judge: Provenance,
+    pub tokens: TokenCounts,
+}

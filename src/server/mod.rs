@@ -1,0 +1,1 @@
+//! gRPC front end: a thin translation to `service`.
