@@ -1,4 +1,4 @@
-//! Benchmark data and ranking metrics. Knows `service`, and through it the types of a request; runs no model itself.
+//! Benchmark data and ranking metrics. Knows the types of a request and of a verdict; runs no model itself.
 
 mod fields;
 pub mod metrics;
@@ -6,5 +6,6 @@ mod report;
 mod rows;
 mod transcript;
 
-pub use report::{Collector, Report, Row as ScoreRow};
+pub use report::{Collector, Ranking, Report, ScoreRow};
 pub use rows::{BadLine, Item, Role, Row, Violation};
+pub use transcript::single as user_turn;

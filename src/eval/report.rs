@@ -12,7 +12,7 @@ use crate::prism::{Dimension, Verdict};
 type Scores = [f64; 4];
 
 /// One judged response of a benchmark; `scores` is None if it failed.
-pub struct Row<'a> {
+pub struct ScoreRow<'a> {
     /// The group that it belongs to.
     pub key: &'a str,
     pub role: &'a Role,
@@ -77,7 +77,7 @@ impl Report {
 }
 
 impl Collector {
-    pub fn add(&mut self, row: &Row<'_>) {
+    pub fn add(&mut self, row: &ScoreRow<'_>) {
         self.rows += 1;
         let Some(verdict) = row.verdict else {
             self.failed += 1;
