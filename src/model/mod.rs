@@ -15,6 +15,7 @@ mod tokenizer;
 pub use added::AddedTokens;
 pub use chat::{ChatMessage, ChatTemplate};
 pub use error::ModelError;
+pub use fetch::{Condition, Progress};
 pub use gguf::Gguf;
 pub use text::{ANSWER_SPELLINGS, TextError, TextModel, TokenizedPrompt};
 pub use tokenizer::Tokenizer;
