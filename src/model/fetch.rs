@@ -33,7 +33,9 @@ pub enum Condition {
     Missing,
     Intact,
     /// The SHA-256 that was found instead.
-    Corrupt { sha256: String },
+    Corrupt {
+        sha256: String,
+    },
 }
 
 impl Cache {

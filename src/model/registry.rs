@@ -105,7 +105,10 @@ impl Cache {
         }
         let is_path = name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".gguf");
         Err(if is_path {
-            ModelError::Unknown(format!("there is no file {name_or_path}; known model names: {}", nearest(name_or_path)))
+            ModelError::Unknown(format!(
+                "there is no file {name_or_path}; known model names: {}",
+                nearest(name_or_path)
+            ))
         } else {
             unknown(name_or_path)
         })
