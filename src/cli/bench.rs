@@ -66,9 +66,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         let outcome = driver.run(source, args.limit, &mut |result| {
             collect(&mut collector, &result);
             match &mut scores {
-                Some(writer) => {
-                    write_scores(writer, &name, &result).map_err(|error| CliError::write(&error))
-                }
+                Some(writer) => write_scores(writer, &name, &result).map_err(|error| CliError::write(&error)),
                 None => Ok(()),
             }
         })?;

@@ -145,7 +145,8 @@ fn table(explanation: &Explanation, charset: Charset, show_prompt: bool) -> Stri
         text += &labels(&prompts);
         if show_prompt {
             for (index, prompt) in prompts.iter().enumerate() {
-                let _ = writeln!(text, "  --- prompt {} of {} ({} tokens) ---", index + 1, prompts.len(), prompt.tokens);
+                let _ =
+                    writeln!(text, "  --- prompt {} of {} ({} tokens) ---", index + 1, prompts.len(), prompt.tokens);
                 text += &verbatim(&prompt.text);
             }
             text += "  --- end ---\n";
@@ -183,7 +184,9 @@ fn labels(prompts: &[&ExplainedPrompt]) -> String {
         let letters: Vec<String> = prompt
             .labels
             .iter()
-            .filter_map(|shown| shown.letter.as_deref().map(|letter| format!("{}={}", letter.trim(), shown.label.name())))
+            .filter_map(|shown| {
+                shown.letter.as_deref().map(|letter| format!("{}={}", letter.trim(), shown.label.name()))
+            })
             .collect();
         if !letters.is_empty() {
             let _ = writeln!(text, "  shown as {}", letters.join(" "));

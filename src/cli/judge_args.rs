@@ -6,7 +6,8 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use super::CliError;
-use crate::model::registry;
+use crate::model::Progress;
+use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
 use crate::service::{Judge, JudgeConfig, OptionOverrides};
 
@@ -18,7 +19,7 @@ const THREAD_LIMIT: u64 = 1024;
 #[command(next_help_heading = "Judge")]
 pub struct JudgeArgs {
     /// The judge's model: a name that `prism-judge models list` shows, or a GGUF file.
-    #[arg(long, value_name = "NAME|PATH", env = "PRISM_JUDGE_MODEL", default_value = "smollm2-135m-instruct")]
+    #[arg(long, value_name = "NAME|PATH", env = "PRISM_JUDGE_MODEL", default_value = DEFAULT_MODEL)]
     pub model: String,
     /// Label descriptions to use instead of the built-in ones (TOML).
     #[arg(long, value_name = "FILE")]
@@ -60,7 +61,15 @@ impl JudgeArgs {
 
     /// The same, but a known model that is missing is fetched first.
     pub fn config_fetched(&self) -> Result<JudgeConfig, CliError> {
-        Ok(self.with_model(registry::fetch(&self.model)?))
+        let (Err(_), Some(model)) = (registry::resolve(&self.model), registry::known(&self.model)) else {
+            return self.config();
+        };
+        let path = Cache::from_environment()?.fetch(model, &mut |step| {
+            if step == Progress::Download {
+                eprintln!("fetching {} ({} MB), once", model.name, model.bytes / 1_000_000);
+            }
+        })?;
+        Ok(self.with_model(path))
     }
 
     /// Loads the model.
@@ -68,10 +77,13 @@ impl JudgeArgs {
         Ok(Judge::open(&self.config()?)?)
     }
 
-    fn with_model(&self, model: registry::Resolved) -> JudgeConfig {
+    fn with_model(&self, path: PathBuf) -> JudgeConfig {
+        // A file that is given by its path may lie anywhere: its name says enough.
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let named = registry::known(&self.model).map(|model| model.name.to_owned());
         JudgeConfig {
-            model_name: model.name,
-            model_path: model.path,
+            model_name: named.or(file).unwrap_or_else(|| self.model.clone()),
+            model_path: path,
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),
             threads: self.threads,

@@ -43,7 +43,8 @@ struct Cli {
 enum Command {
     Score(score::Args),
     Explain(explain::Args),
-    Models(models::Args),
+    /// List, fetch and check the judge's models.
+    Models(models::ModelsArgs),
     Demo(demo::Args),
     Bench(bench::Args),
     Serve(serve::Args),
@@ -62,7 +63,7 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Score(args) => score::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Models(args) => models::run(&args),
+        Command::Models(args) => return models::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),

@@ -308,7 +308,8 @@ fn syntax(text: &str, error: &serde_json::Error) -> String {
              character"
         );
     }
-    let hint = if text.trim_start().starts_with('[') { "; each line must be one object, not part of a list" } else { "" };
+    let hint =
+        if text.trim_start().starts_with('[') { "; each line must be one object, not part of a list" } else { "" };
     format!("not valid JSON at column {column}: {detail}{hint}")
 }
 

@@ -57,7 +57,8 @@ fn a_group_keeps_its_order_and_swaps_the_profile() {
 
 #[test]
 fn several_positives_are_numbered() {
-    let item = item(r#"{"group_id":"g","persona":{"description":"p"},"context":[],"positives":["a","b"],"negatives":["c"]}"#);
+    let item =
+        item(r#"{"group_id":"g","persona":{"description":"p"},"context":[],"positives":["a","b"],"negatives":["c"]}"#);
     assert_eq!(ids(&item), ["g/positive/0", "g/positive/1", "g/negative/0"]);
 }
 
@@ -98,9 +99,18 @@ fn errors_name_the_field_the_kind_found_and_what_is_allowed() {
     assert_eq!(message(&row(r#""response":5"#)), "response is a number; it must be a string");
     assert_eq!(message(&row(r#""x":5"#)), "response is missing; it must be a string");
     assert_eq!(message(&row(r#""response":"r","label":"good""#)), r#"label is "good"; it must be 1 or 0"#);
-    assert_eq!(message(&row(r#""positive":"r","negatives":{}"#)), format!("negatives is an object; it must be a list of {NEGATIVE}"));
-    assert_eq!(message(&row(r#""positive":"r","negatives":[1]"#)), format!("negatives[0] is a number; it must be {NEGATIVE}"));
-    assert_eq!(message(&row(r#""positive":[],"negatives":[]"#)), "positive is missing; it must be a string or a list of strings");
+    assert_eq!(
+        message(&row(r#""positive":"r","negatives":{}"#)),
+        format!("negatives is an object; it must be a list of {NEGATIVE}")
+    );
+    assert_eq!(
+        message(&row(r#""positive":"r","negatives":[1]"#)),
+        format!("negatives[0] is a number; it must be {NEGATIVE}")
+    );
+    assert_eq!(
+        message(&row(r#""positive":[],"negatives":[]"#)),
+        "positive is missing; it must be a string or a list of strings"
+    );
     let persona = |persona: &str| message(&format!(r#"{{"persona":{persona},"context":[],"response":"r"}}"#));
     assert_eq!(persona(r#"{"fact":[]}"#), "persona.fact is not known; allowed are name, traits, description, facts");
     assert_eq!(persona(r#"{"facts":[1]}"#), "persona.facts[0] is a number; it must be a string");

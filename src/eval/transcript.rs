@@ -122,7 +122,9 @@ mod tests {
             read(r#"{"context":7}"#).unwrap_err(),
             "context is a number; it must be a string or a list of {speaker, text}"
         );
-        assert!(read(r#"{"context":[{"speaker":"A","txt":"x"}]}"#).unwrap_err().contains("context[0].txt is not known"));
+        assert!(
+            read(r#"{"context":[{"speaker":"A","txt":"x"}]}"#).unwrap_err().contains("context[0].txt is not known")
+        );
         assert!(read("{}").unwrap_err().starts_with("context is missing"));
         assert!(read(r#"{"context":"a","dialogue":"b"}"#).unwrap_err().contains("both"));
     }
