@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         let listener = TcpListener::bind(&args.listen)
             .await
             .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
-        let options = ServerOptions { reflection: args.reflection };
+        let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
         let load = move || Judge::open(&config).map_err(|error| CliError::from(error).to_string());
         server::run(listener, load, options, stop).await.map_err(|error| CliError::Failed(error.to_string()))
     });

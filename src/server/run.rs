@@ -17,7 +17,7 @@ use super::grpc::{Grpc, Scorer};
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::{MESSAGE_LIMIT, deadline, pb};
 
-/// How long calls in flight may take after the stop.
+/// The default bound of the drain.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Calls of one connection at a time; tonic's own default has no limit.
@@ -27,11 +27,19 @@ const STREAMS: u32 = 256;
 /// batch reaches in normal work.
 const RESETS: usize = 1024;
 
-/// What the server offers besides judging and health.
-#[derive(Clone, Copy, Debug, Default)]
+/// How the server behaves.
+#[derive(Clone, Copy, Debug)]
 pub struct ServerOptions {
-    /// The reflection service.
+    /// Whether the reflection service is offered.
     pub reflection: bool,
+    /// How long calls in flight may take after the stop.
+    pub drain: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self { reflection: false, drain: DRAIN }
+    }
 }
 
 /// Why the server ended otherwise than by its shutdown signal.
@@ -46,7 +54,8 @@ pub enum ServeError {
     Setup(String),
 }
 
-/// Serves on `listener` until `shutdown`, then finishes the calls in flight, for [`DRAIN`] at most.
+/// Serves on `listener` until `shutdown`, then finishes the calls in flight, for `options.drain` at
+/// most.
 ///
 /// The port answers from the start. `load` runs on a blocking thread; until it is done the health service says
 /// NOT_SERVING and the judge's methods answer UNAVAILABLE. If it fails, so does the server.
@@ -117,17 +126,17 @@ where
         }
     }
 
-    tracing::info!("stopping: no new calls, up to {} s for those in flight", DRAIN.as_secs());
+    tracing::info!("stopping: no new calls, up to {} s for those in flight", options.drain.as_secs());
     report(&reporter, ServingStatus::NotServing).await;
     for name in ["", SERVICE_NAME] {
         // Ends the streams of health watchers, which would hold the drain otherwise.
         reporter.clear_service_status(name).await;
     }
     let _ = stop.send(());
-    match tokio::time::timeout(DRAIN, &mut server).await {
+    match tokio::time::timeout(options.drain, &mut server).await {
         Ok(ended) => flatten(ended),
         Err(_) => {
-            tracing::warn!("calls were still in flight after {} s; they are cut off", DRAIN.as_secs());
+            tracing::warn!("calls were still in flight after {} s; they are cut off", options.drain.as_secs());
             server.abort();
             Ok(())
         }

@@ -104,7 +104,8 @@ mod tests {
         let status = of_error(&JudgeError::invalid("persona", "is empty"));
         assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "persona: is empty"));
         let fields = status.get_details_bad_request().map(|detail| detail.field_violations).unwrap_or_default();
-        assert_eq!(fields, [FieldViolation::new("persona", "is empty")]);
+        let fields: Vec<_> = fields.iter().map(|field| (field.field.as_str(), field.description.as_str())).collect();
+        assert_eq!(fields, [("persona", "is empty")]);
     }
 
     #[test]
