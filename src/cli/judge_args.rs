@@ -43,7 +43,7 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "BOOL")]
     pub persona_block: Option<bool>,
     /// Scale of the likelihood contrast, per nat, above zero.
-    #[arg(long, value_name = "T", value_parser = above_zero)]
+    #[arg(long, value_name = "T", value_parser = above_zero, allow_negative_numbers = true)]
     pub likelihood_t: Option<f64>,
     /// Log-score of the indeterminate label, in nats (likelihood only).
     #[arg(long, value_name = "B", value_parser = finite, allow_negative_numbers = true)]
@@ -56,7 +56,12 @@ pub struct JudgeArgs {
 impl JudgeArgs {
     /// The configuration of a judge whose model is on this machine; another one is an error that says how to get it.
     pub fn config(&self) -> Result<JudgeConfig, CliError> {
-        Ok(self.with_model(registry::resolve(&self.model)?))
+        match registry::resolve(&self.model) {
+            Ok(path) => Ok(self.with_model(path)),
+            // The name is right, only the file is not here: not a wrong setting.
+            Err(error) if registry::known(&self.model).is_some() => Err(CliError::Failed(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The same, but a known model that is missing is fetched first.

@@ -1,0 +1,194 @@
+//! The gRPC server with the real model. What needs no model is tested beside the code, in `src/server/tests.rs`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+
+use common::{model, run, s_prism, stderr};
+use prism_judge::server::pb;
+use prism_judge::server::pb::candidate_result::Result as Wire;
+use prism_judge::server::pb::judge_service_client::JudgeServiceClient;
+use tonic::transport::Channel;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
+
+/// `prism-judge serve` on a free port; ends with the test.
+struct Server {
+    child: Child,
+    channel: Channel,
+}
+
+impl Server {
+    async fn start(args: &[&str]) -> Self {
+        let mut command = common::binary(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, address) = mpsc::channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if let Some((_, rest)) = line.split_once("listening on ") {
+                    let _ = sender.send(rest.split(',').next().unwrap().to_owned());
+                }
+                eprintln!("{line}");
+            }
+        });
+        let address = tokio::task::spawn_blocking(move || address.recv().expect("the server names its port"));
+        let endpoint = Channel::from_shared(format!("http://{}", address.await.unwrap())).unwrap();
+        let channel = endpoint.connect().await.unwrap();
+        let server = Self { child, channel };
+        let request = HealthCheckRequest { service: "prism.judge.v1.JudgeService".into() };
+        let mut watch = HealthClient::new(server.channel.clone()).watch(request).await.unwrap().into_inner();
+        while watch.message().await.unwrap().unwrap().status() != ServingStatus::Serving {}
+        server
+    }
+
+    fn judge(&self) -> JudgeServiceClient<Channel> {
+        JudgeServiceClient::new(self.channel.clone())
+    }
+
+    async fn services(&self) -> Result<Vec<String>, tonic::Status> {
+        let request = ServerReflectionRequest {
+            message_request: Some(MessageRequest::ListServices(String::new())),
+            ..ServerReflectionRequest::default()
+        };
+        let mut client = ServerReflectionClient::new(self.channel.clone());
+        let mut replies = client.server_reflection_info(tokio_stream::once(request)).await?.into_inner();
+        let reply: ServerReflectionResponse = replies.message().await?.unwrap();
+        match reply.message_response {
+            Some(MessageResponse::ListServicesResponse(list)) => {
+                Ok(list.service.into_iter().map(|service| service.name).collect())
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+
+    /// SIGTERM; the exit status.
+    fn terminate(mut self) -> Option<i32> {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const RESPONSES: [&str; 3] = ["Yes! Who else is in?", "I would rather stay in with a book.", "Maybe."];
+
+fn persona() -> Option<pb::Persona> {
+    let target = pb::TraitTarget { r#trait: pb::Trait::Extraversion as i32, polarity: pb::Polarity::High as i32 };
+    Some(pb::Persona { traits: vec![target], ..pb::Persona::default() })
+}
+
+fn context() -> Vec<pb::Turn> {
+    vec![pb::Turn { speaker: "User".into(), text: "Are you coming to the party tonight?".into() }]
+}
+
+fn candidates() -> Vec<pb::Candidate> {
+    let candidate =
+        |(index, response): (usize, &&str)| pb::Candidate { id: index.to_string(), response: (*response).into() };
+    RESPONSES.iter().enumerate().map(candidate).collect()
+}
+
+#[tokio::test]
+async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
+    let Some(_) = model() else { return };
+    let server = Server::start(&[]).await;
+    let rows: String = RESPONSES
+        .iter()
+        .enumerate()
+        .map(|(index, response)| common::row(&index.to_string(), "extraversion", "high", response))
+        .collect();
+    let output = run(&["score"], rows.as_bytes());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let from_cli: Vec<u64> = text.lines().map(|line| s_prism(line).to_bits()).collect();
+
+    let request = pb::ScoreGroupRequest {
+        persona: persona(),
+        context: context(),
+        candidates: candidates(),
+        request_id: "r".into(),
+        ..pb::ScoreGroupRequest::default()
+    };
+    let reply = server.judge().score_group(request).await.unwrap().into_inner();
+    assert_eq!(reply.request_id, "r");
+    let verdict = |result: &pb::CandidateResult| match &result.result {
+        Some(Wire::Verdict(verdict)) => verdict.clone(),
+        other => panic!("no verdict but {other:?}"),
+    };
+    let group: Vec<_> = reply.results.iter().map(verdict).collect();
+    assert_eq!(group.iter().map(|verdict| verdict.s_prism.to_bits()).collect::<Vec<_>>(), from_cli);
+
+    for (candidate, in_group) in candidates().into_iter().zip(group) {
+        let request = pb::ScoreRequest {
+            persona: persona(),
+            context: context(),
+            candidate: Some(candidate),
+            ..pb::ScoreRequest::default()
+        };
+        let mut alone = server.judge().score(request).await.unwrap().into_inner().verdict.unwrap();
+        // A group shares tokens; the judgement is the same.
+        alone.tokens = in_group.tokens;
+        assert_eq!(alone, in_group);
+    }
+    let info = server.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
+    assert_eq!(info.model, "smollm2-135m-instruct");
+    assert_eq!(info.model_digest, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53");
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[tokio::test]
+async fn options_of_a_request_are_in_its_verdict() {
+    let Some(_) = model() else { return };
+    let server = Server::start(&["--evidence", "label_slot", "--label-order", "cyclic"]).await;
+    let ask = async |options: Option<pb::Options>| {
+        let request = pb::ScoreRequest {
+            persona: persona(),
+            context: context(),
+            candidate: candidates().pop(),
+            options,
+            ..pb::ScoreRequest::default()
+        };
+        server.judge().score(request).await.unwrap().into_inner().verdict.unwrap()
+    };
+    let orders =
+        |verdict: &pb::Verdict| verdict.dimensions.as_ref().unwrap().task_framing.as_ref().unwrap().label_order.len();
+    let default = ask(None).await;
+    assert_eq!((default.judge.as_ref().unwrap().label_order(), orders(&default)), (pb::LabelOrder::Cyclic, 3));
+    let options = pb::Options { label_order: Some(pb::LabelOrder::All as i32), ..pb::Options::default() };
+    let all = ask(Some(options)).await;
+    assert_eq!((all.judge.as_ref().unwrap().label_order(), orders(&all)), (pb::LabelOrder::All, 6));
+    let mass = all.dimensions.unwrap().task_framing.unwrap().label_mass.unwrap();
+    assert!((0.0..=1.0).contains(&mass));
+}
+
+#[tokio::test]
+async fn reflection_is_offered_only_when_asked_for() {
+    let Some(_) = model() else { return };
+    let server = Server::start(&["--reflection"]).await;
+    let services = server.services().await.unwrap();
+    assert!(services.iter().any(|name| name == "prism.judge.v1.JudgeService"), "{services:?}");
+    let server = Server::start(&[]).await;
+    assert_eq!(server.services().await.unwrap_err().code(), tonic::Code::Unimplemented);
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_a_failed_start() {
+    let Some(_) = model() else { return };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let output = tokio::task::spawn_blocking(move || run(&["serve", "--listen", &address], b"")).await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot listen on"), "{}", stderr(&output));
+}

@@ -1,0 +1,80 @@
+//! Wrong flags and settings: told in plain words, with exit status 64, before any model is loaded.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{run, stderr};
+
+#[test]
+fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
+    for (args, expected) in [
+        (vec!["score", "--evidence", "letters"], "label_slot, likelihood"),
+        (vec!["score", "--layout", "x"], "shared, released"),
+        (vec!["score", "--label-order", "x"], "released, content, cyclic, all"),
+        (vec!["score", "--calibration", "x"], "none, contextual"),
+        (vec!["score", "--persona-block", "maybe"], "true, false"),
+        (vec!["score", "--threads", "0"], "1..=1024"),
+        (vec!["score", "--likelihood-t", "-1"], "above zero"),
+        (vec!["score", "--likelihood-b", "inf"], "finite"),
+        (vec!["score", "--model", "smolm2"], "smollm2-135m-instruct"),
+        (vec!["serve", "--listen", "here"], "HOST:PORT"),
+        (vec!["bench"], "FILE"),
+        (vec!["judge"], "unrecognized subcommand"),
+        (vec!["explain", "--persona", "x"], "--response"),
+    ] {
+        let output = run(&args, b"");
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn help_and_version_succeed_and_every_command_shows_examples() {
+    for command in ["score", "explain", "models", "demo", "bench", "serve"] {
+        let output = run(&[command, "--help"], b"");
+        assert_eq!(output.status.code(), Some(0));
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains("Examples:") && help.contains(&format!("prism-judge {command}")), "{command}");
+    }
+    assert_eq!(run(&["--version"], b"").status.code(), Some(0));
+}
+
+#[test]
+fn what_is_not_there_is_a_failed_start() {
+    for args in [vec!["score", "no-such-file.jsonl"], vec!["bench", "no-such-file.jsonl"]] {
+        let output = run(&args, b"");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("no-such-file.jsonl"), "{}", stderr(&output));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = common::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_that_is_no_model_is_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken.gguf");
+    std::fs::write(&path, b"GGUF but not really").unwrap();
+    for command in ["score", "serve"] {
+        let mut args = vec![command, "--model", path.to_str().unwrap()];
+        if command == "serve" {
+            args.extend(["--listen", "127.0.0.1:0"]);
+        }
+        let output = run(&args, b"");
+        assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("broken.gguf"), "{command}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_output_file_may_not_be_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, "{}\n").unwrap();
+    let output = run(&["score", path.to_str().unwrap(), "--output", path.to_str().unwrap()], b"");
+    assert_eq!(output.status.code(), Some(64));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+}
