@@ -102,32 +102,34 @@ impl LabelSpaces {
     fn space(&self, dimension: Dimension, profile: &Profile) -> Result<LabelSpace, LabelSpaceError> {
         let wording = &self.wording.dimensions[dimension as usize];
         let has_traits = !profile.traits.is_empty();
-        let traits = if has_traits { Some(self.traits(wording, profile)?) } else { None };
         // A profile has traits or is a character (or both): without traits it is read as a character.
-        let character =
-            if profile.is_character() || !has_traits { Some(self.character(dimension, profile)?) } else { None };
+        let is_character = profile.is_character() || !has_traits;
+        let character = if is_character { Some(self.character(dimension, profile)?) } else { None };
+        // The character's text already names the persona.
+        let name = profile.name.as_deref().filter(|_| !is_character);
+        let traits = if has_traits { Some(self.traits(wording, profile, name)?) } else { None };
         let parts = match (traits, character) {
             (Some(traits), Some(character)) => self.both(&traits, &character)?,
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => Parts::default(),
         };
-        let name = profile.name.as_deref();
-        let [role_a, role_c] = parts.roles;
         Ok(LabelSpace {
             dimension,
             name: wording.name.clone(),
             released_key: wording.released_key.clone(),
             question: wording.question.clone(),
             descriptions: parts.descriptions,
-            role: [
-                self.render("roleplay.system", context! { name, role => role_a })?,
-                self.render("roleplay.system", context! { name, role => role_c })?,
-            ],
+            role: parts.roles,
         })
     }
 
     /// Labels of the persona's traits: A describes the target poles, C the opposite poles.
-    fn traits(&self, wording: &DimensionWording, profile: &Profile) -> Result<Parts, LabelSpaceError> {
+    fn traits(
+        &self,
+        wording: &DimensionWording,
+        profile: &Profile,
+        name: Option<&str>,
+    ) -> Result<Parts, LabelSpaceError> {
         let side = |target: fn(TraitTarget) -> TraitTarget| -> Result<[String; 2], LabelSpaceError> {
             let targets: Vec<TraitTarget> = profile.traits.iter().map(|declared| target(*declared)).collect();
             let descriptions = texts(&targets, |target| &wording.poles.get(target).description);
@@ -135,7 +137,7 @@ impl LabelSpaces {
             let emphases = texts(&targets, |target| &wording.poles.get(target).emphasis);
             Ok([
                 self.render("combine.traits", context! { descriptions })?,
-                self.render("combine.role_traits", context! { personas, emphases })?.trim_end().to_owned(),
+                self.render("combine.role_traits", context! { personas, emphases, name })?.trim_end().to_owned(),
             ])
         };
         let [aligned, role] = side(|target| target)?;
@@ -239,9 +241,8 @@ fn sources(wording: &Wording) -> Vec<(String, &str, &'static [&'static str])> {
     let mut sources: Vec<(String, &str, &[&str])> = vec![
         ("combine.traits".to_owned(), &combine.traits, &["descriptions"]),
         ("combine.both".to_owned(), &combine.both, &["traits", "character"]),
-        ("combine.role_traits".to_owned(), &combine.role_traits, &["personas", "emphases"]),
+        ("combine.role_traits".to_owned(), &combine.role_traits, &["personas", "emphases", "name"]),
         ("combine.role_both".to_owned(), &combine.role_both, &["traits", "character"]),
-        ("roleplay.system".to_owned(), &roleplay.system, &["name", "role"]),
         ("roleplay.named_turn".to_owned(), &roleplay.named_turn, &["speaker", "text"]),
     ];
     for dimension in Dimension::ALL {
@@ -259,8 +260,11 @@ fn sources(wording: &Wording) -> Vec<(String, &str, &'static [&'static str])> {
 
 fn samples() -> Value {
     context! {
-        name => "name", cue => "cue", profile => "profile", role => "role", speaker => "speaker", text => "text",
+        name => "name", cue => "cue", profile => "profile", speaker => "speaker", text => "text",
         traits => "traits", character => "character", descriptions => ["a", "b"], personas => ["a", "b"],
         emphases => ["a", "b"],
     }
 }
+
+#[cfg(test)]
+mod tests;

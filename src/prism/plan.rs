@@ -243,3 +243,6 @@ impl Plan<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -162,3 +162,6 @@ pub(super) fn persona_value(profile: &Profile) -> Value {
         profile.traits.iter().map(|target| format!("{} {}", target.polarity, target.trait_)).collect();
     context! { name => profile.name.as_deref(), traits, text => profile.text() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,6 @@ pub(super) struct Combine {
 
 #[derive(Debug)]
 pub(super) struct RolePlay {
-    pub system: String,
     pub agent_speakers: Vec<String>,
     pub named_turn: String,
     pub opening: String,
@@ -119,9 +118,8 @@ fn combine(table: &Reader, problems: &mut Problems) -> Combine {
 }
 
 fn roleplay(table: &Reader, problems: &mut Problems) -> RolePlay {
-    table.only(&["system", "agent_speakers", "named_turn", "opening", "continuation"], problems);
+    table.only(&["agent_speakers", "named_turn", "opening", "continuation"], problems);
     RolePlay {
-        system: table.text("system", problems),
         agent_speakers: table.texts("agent_speakers", problems),
         named_turn: table.text("named_turn", problems),
         opening: table.text("opening", problems),
