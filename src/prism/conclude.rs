@@ -31,6 +31,9 @@ pub enum ConcludeError {
     /// A fault of the caller, not of the request.
     #[error("a reading of the dimension {} is not of its prompt's kind", .0.name())]
     Kind(Dimension),
+    /// A fault of the model's room, not of the request.
+    #[error("the label mass of the dimension {} is not a share between 0 and 1", .0.name())]
+    LabelMass(Dimension),
 }
 
 /// The judgement of one candidate, before its provenance.
@@ -114,8 +117,7 @@ impl<'a> DimensionReadings<'a> {
             *mean = self.mean(scores)?.unwrap_or(0.0);
         }
         let posterior = softmax(means).map_err(|_| self.non_finite())?;
-        // Rounding may put a share a hair above 1.
-        let label_mass = self.mean(masses)?.map(|mass| mass.clamp(0.0, 1.0));
+        let label_mass = self.mean(masses)?.map(|mass| self.share(mass)).transpose()?;
         Ok(DimensionVerdict { posterior, evidence: posterior.aligned, label_mass, label_order: orders })
     }
 
@@ -156,6 +158,15 @@ impl<'a> DimensionReadings<'a> {
 
     fn mean(&self, values: impl IntoIterator<Item = f64>) -> Result<Option<f64>, ConcludeError> {
         mean(values).map_err(|NonFinite| self.non_finite())
+    }
+
+    /// Rounding may put a share a hair above 1; more than that is a fault.
+    fn share(&self, mass: f64) -> Result<f64, ConcludeError> {
+        if (0.0..=1.0 + 1e-4).contains(&mass) {
+            Ok(mass.min(1.0))
+        } else {
+            Err(ConcludeError::LabelMass(self.dimension))
+        }
     }
 
     fn non_finite(&self) -> ConcludeError {

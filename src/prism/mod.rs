@@ -22,7 +22,6 @@ pub use dimension::{Dimension, Label};
 pub use label_space::{LabelSpace, LabelSpaceError, LabelSpaces};
 pub use options::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 pub use plan::{CandidatePlan, Plan, PlanError, plan};
-pub use posterior::NonFinite;
 pub use prompt::{InversePrompt, Message, Read, Role};
 pub use request::{Candidate, Group, Turn};
 pub use template::{PromptTemplate, TemplateError};

@@ -7,7 +7,7 @@ use super::{Dimension, DimensionVerdicts, Label, LikelihoodScale, Posterior};
 /// A value that is not finite; no posterior is made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a log-score is not finite")]
-pub struct NonFinite;
+pub(super) struct NonFinite;
 
 /// Passes finite values on.
 pub(super) fn finite(value: f64) -> Result<f64, NonFinite> {

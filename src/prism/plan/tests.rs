@@ -248,6 +248,17 @@ fn readings_that_do_not_fit_their_prompts_are_refused() {
     });
 }
 
+#[test]
+fn a_label_mass_outside_0_to_1_is_refused_and_a_rounded_1_is_not() {
+    let read = |label_mass| move |_: &InversePrompt| Reading::LabelScores { log_scores: [0.0; 3], label_mass };
+    for mass in [-0.1, 1.5] {
+        let refused = judge(&slot(LabelOrder::Cyclic), read(mass));
+        assert_eq!(refused, Err(ConcludeError::LabelMass(Dimension::TaskFraming)));
+    }
+    let rounded = judge(&slot(LabelOrder::Cyclic), read(1.000_001)).unwrap();
+    assert_eq!(rounded.dimensions.task_framing.label_mass, Some(1.0));
+}
+
 proptest! {
     /// The same prompts and readings in another order give the same bits.
     #[test]
