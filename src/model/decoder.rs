@@ -67,6 +67,11 @@ impl Decoder {
         &self.config
     }
 
+    /// Weights of the backbone, a tied head counted once.
+    pub fn parameters(&self) -> u64 {
+        self.weights.parameters()
+    }
+
     /// Runs one chunk. Returns the states of the rows of `read` (ascending, counted over all runs) and the K/V block of
     /// each run. `earlier` holds the blocks that [`Ancestor::Earlier`] points at.
     pub fn forward(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {

@@ -50,6 +50,18 @@ impl Weights {
             blocks: (0..config.layers).map(|layer| reader.block(layer, config)).collect::<Result<_, _>>()?,
         })
     }
+
+    /// Number of weights, a tied head counted once.
+    pub fn parameters(&self) -> u64 {
+        let blocks = self.blocks.iter().map(|block| {
+            let projections = [&block.qkv, &block.attention_output, &block.gate_up, &block.down];
+            projections.map(|projection| projection.data.len()).iter().sum::<usize>()
+                + block.attention_norm.len()
+                + block.feed_forward_norm.len()
+        });
+        let rest = [&self.embedding, &self.output_norm].map(Vec::len).iter().sum::<usize>();
+        (blocks.sum::<usize>() + rest + self.head.as_ref().map_or(0, Vec::len)) as u64
+    }
 }
 
 struct Reader<'a> {

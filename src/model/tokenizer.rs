@@ -1,0 +1,219 @@
+//! Byte-level BPE, read from a GGUF file, for plain text only.
+//!
+//! No control or user-defined token is in this tokenizer's vocabulary: whatever the text says, none can come out.
+//! Those tokens are kept in a table of their own ([`AddedTokens`]) and are put in by the chat template alone.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use candle_core::quantized::gguf_file::Value;
+use tokenizers::models::bpe::{BPE, Merges, Vocab};
+
+use super::{AddedTokens, Gguf, ModelError, TokenId, pre};
+
+/// Kinds of `tokenizer.ggml.token_type`.
+const NORMAL: i64 = 1;
+const CONTROL: i64 = 3;
+const USER_DEFINED: i64 = 4;
+
+/// The tokenizer of one model.
+pub struct Tokenizer {
+    plain: tokenizers::Tokenizer,
+    added: AddedTokens,
+    vocabulary_size: usize,
+    bos: Option<TokenId>,
+    eos: Option<TokenId>,
+    add_bos: bool,
+    /// Bytes that no piece of the vocabulary can express.
+    missing: Vec<u8>,
+}
+
+/// What a tokenizer is made of, as the file gives it.
+pub(super) struct Parts {
+    pub tokens: Vec<String>,
+    pub kinds: Vec<i64>,
+    pub merges: Merges,
+    pub pre: String,
+    pub bos: Option<TokenId>,
+    pub eos: Option<TokenId>,
+    /// None: the family's default.
+    pub add_bos: Option<bool>,
+}
+
+impl Tokenizer {
+    /// Reads `tokenizer.ggml.*`. A kind of tokenizer that is not supported is named in the error.
+    pub fn from_gguf(gguf: &Gguf) -> Result<Self, ModelError> {
+        let model = gguf.string("tokenizer.ggml.model")?;
+        if model != "gpt2" {
+            return Err(ModelError::Unsupported(format!(
+                "the tokenizer is of kind \"{model}\" (tokenizer.ggml.model); supported is gpt2, which is byte-level BPE"
+            )));
+        }
+        let pre = gguf.string("tokenizer.ggml.pre").map_err(|_| {
+            ModelError::Unsupported(format!(
+                "the file does not say how its tokenizer splits text (tokenizer.ggml.pre); supported are {}; \
+                 convert the model again with a current converter",
+                pre::SUPPORTED.join(", ")
+            ))
+        })?;
+        Self::new(Parts {
+            tokens: array(gguf, "tokenizer.ggml.tokens", |value| value.to_string().ok().cloned())?,
+            kinds: array(gguf, "tokenizer.ggml.token_type", |value| value.to_i32().ok().map(i64::from))?,
+            merges: array(gguf, "tokenizer.ggml.merges", |value| value.to_string().ok().and_then(|text| merge(text)))?,
+            pre: pre.to_owned(),
+            bos: special(gguf, "tokenizer.ggml.bos_token_id")?,
+            eos: special(gguf, "tokenizer.ggml.eos_token_id")?,
+            add_bos: gguf.value("tokenizer.ggml.add_bos_token").and_then(|value| value.to_bool().ok()),
+        })
+    }
+
+    pub(super) fn new(parts: Parts) -> Result<Self, ModelError> {
+        let fail = |reason: String| ModelError::Tokenizer(reason);
+        let vocabulary_size = parts.tokens.len();
+        if parts.kinds.len() != vocabulary_size {
+            return Err(fail(format!("{vocabulary_size} tokens but {} token types", parts.kinds.len())));
+        }
+        if let Some(id) = [parts.bos, parts.eos].into_iter().flatten().find(|id| *id as usize >= vocabulary_size) {
+            return Err(fail(format!("special token {id} is outside the vocabulary of {vocabulary_size}")));
+        }
+        let rules = pre::rules(&parts.pre)?;
+        let mut plain = Vocab::default();
+        let mut added = Vec::new();
+        for ((id, token), kind) in (0..).zip(parts.tokens).zip(parts.kinds) {
+            match kind {
+                NORMAL => drop(plain.insert(token, id)),
+                CONTROL | USER_DEFINED => added.push((token, id)),
+                // Unknown, unused and byte tokens: nothing may produce them.
+                _ => {}
+            }
+        }
+        // A merge that makes an added token must not happen in text.
+        let controls: std::collections::HashSet<&str> = added.iter().map(|(text, _)| text.as_str()).collect();
+        let merges = parts.merges.into_iter().filter(|(a, b)| !controls.contains(format!("{a}{b}").as_str())).collect();
+        drop(controls);
+        let missing = BYTE_CHARS
+            .iter()
+            .zip(0..=255)
+            .filter(|(char, _)| !plain.contains_key(&char.to_string()))
+            .map(|(_, byte)| byte);
+        let missing = missing.collect();
+        let bpe = BPE::builder().vocab_and_merges(plain, merges).ignore_merges(rules.ignore_merges).build();
+        let mut plain = tokenizers::Tokenizer::new(bpe.map_err(|error| fail(format!("merges: {error}")))?);
+        plain.with_pre_tokenizer(Some(rules.pre_tokenizer));
+        plain.with_normalizer(rules.normalizer);
+        Ok(Self {
+            plain,
+            added: AddedTokens::new(added),
+            vocabulary_size,
+            bos: parts.bos,
+            eos: parts.eos,
+            add_bos: parts.add_bos.unwrap_or(rules.add_bos),
+            missing,
+        })
+    }
+
+    /// Encodes text as plain text: no id is one of [`Self::added_tokens`], whatever the text says.
+    ///
+    /// Every byte that has a piece in the vocabulary comes back from [`Self::decode`]; the few that have none (see
+    /// [`Self::missing_bytes`]) vanish, as they do in the model's own tokenizer. A family that normalises its text
+    /// (Qwen2: NFC) gives the normalised form back.
+    pub fn encode_plain(&self, text: &str) -> Result<Vec<TokenId>, ModelError> {
+        let encoding = self
+            .plain
+            .encode_fast(text, false)
+            .map_err(|error| ModelError::Tokenizer(format!("cannot encode a text of {} bytes: {error}", text.len())))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The bytes that `ids` stand for; an id outside the vocabulary stands for none.
+    pub fn decode(&self, ids: &[TokenId]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for id in ids {
+            if let Some(text) = self.added.text_of(*id) {
+                bytes.extend_from_slice(text.as_bytes());
+            } else if let Some(piece) = self.plain.id_to_token(*id) {
+                bytes.extend(piece.chars().filter_map(|char| CHAR_BYTES.get(&char)));
+            }
+        }
+        bytes
+    }
+
+    /// Number of token ids, control tokens and unused ones included.
+    pub fn vocabulary_size(&self) -> usize {
+        self.vocabulary_size
+    }
+
+    /// The text of one token, for people: bytes that are not UTF-8 on their own show as U+FFFD.
+    pub fn token_text(&self, id: TokenId) -> String {
+        String::from_utf8_lossy(&self.decode(&[id])).into_owned()
+    }
+
+    /// The plain token whose text is exactly `text` (`" A"`, not `"ĠA"`); None where the vocabulary has no such piece.
+    pub fn id_of(&self, text: &str) -> Option<TokenId> {
+        let piece: String = text.bytes().map(|byte| BYTE_CHARS[usize::from(byte)]).collect();
+        self.plain.token_to_id(&piece)
+    }
+
+    /// Control and user-defined tokens.
+    pub fn added_tokens(&self) -> &AddedTokens {
+        &self.added
+    }
+
+    /// The end-of-sequence token.
+    pub fn eos(&self) -> Option<TokenId> {
+        self.eos
+    }
+
+    /// The beginning-of-sequence token.
+    pub fn bos(&self) -> Option<TokenId> {
+        self.bos
+    }
+
+    /// Whether a sequence starts with [`Self::bos`] even where the chat template does not write it.
+    pub fn add_bos(&self) -> bool {
+        self.add_bos
+    }
+
+    /// Bytes that the vocabulary cannot express, ascending.
+    pub fn missing_bytes(&self) -> &[u8] {
+        &self.missing
+    }
+}
+
+/// The printable character that byte-level BPE writes for each byte (OpenAI's GPT-2 `bytes_to_unicode`).
+static BYTE_CHARS: LazyLock<[char; 256]> = LazyLock::new(|| {
+    let mut next = 256;
+    std::array::from_fn(|byte| match byte as u8 {
+        byte @ (b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff) => char::from(byte),
+        _ => {
+            next += 1;
+            char::from_u32(next - 1).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+    })
+});
+
+static CHAR_BYTES: LazyLock<HashMap<char, u8>> = LazyLock::new(|| BYTE_CHARS.iter().copied().zip(0..=255).collect());
+
+/// "a b": the pieces hold no space, so that the first one after the first character divides them.
+fn merge(line: &str) -> Option<(String, String)> {
+    let (left, right) = line.split_once(' ')?;
+    Some((left.to_owned(), right.to_owned()))
+}
+
+fn array<T>(gguf: &Gguf, key: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, ModelError> {
+    let fail = |reason: String| ModelError::File { path: gguf.path().to_owned(), reason };
+    let values = gguf
+        .value(key)
+        .and_then(|value| value.to_vec().ok())
+        .ok_or_else(|| fail(format!("metadata {key} is missing or not an array")))?;
+    let item = |(index, value)| read(value).ok_or_else(|| fail(format!("metadata {key}[{index}] is malformed")));
+    values.iter().enumerate().map(item).collect()
+}
+
+fn special(gguf: &Gguf, key: &str) -> Result<Option<TokenId>, ModelError> {
+    if gguf.value(key).is_none() {
+        return Ok(None);
+    }
+    let id = TokenId::try_from(gguf.integer(key)?);
+    id.map(Some).map_err(|_| ModelError::Tokenizer(format!("{key} is not a token id")))
+}
