@@ -1,3 +1,72 @@
-//! The command line: one file per subcommand.
+//! The command line: one file per subcommand. Parses, calls `service`, prints; adds no rule of its own.
 
-pub mod models;
+mod bars;
+mod bench;
+mod demo;
+mod drive;
+mod exit;
+mod explain;
+mod input;
+mod interrupt;
+mod judge_args;
+mod models;
+mod output;
+mod progress;
+mod score;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::{CliError, Outcome};
+
+const EXAMPLES: &str = "\
+Examples:
+  prism-judge demo                                judge built-in replies to a few personas
+  prism-judge score rows.jsonl > verdicts.jsonl   judge a file, one JSON verdict a line
+  prism-judge explain rows.jsonl --id 12          show how one verdict came about
+  prism-judge bench groups.jsonl                  ranking metrics of a file with known answers
+  prism-judge serve --listen 127.0.0.1:50051      judge over gRPC
+
+Exit status: 0 all is well, 1 could not start or write, 2 some line failed, 64 wrong flag or setting, 130 Ctrl-C.";
+
+/// Scores how well a response keeps to a persona, on three dimensions, with an open language model in this process.
+#[derive(Debug, Parser)]
+#[command(name = "prism-judge", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Score(score::Args),
+    Explain(explain::Args),
+    /// List, fetch and check the judge's models.
+    Models(models::ModelsArgs),
+    Demo(demo::Args),
+    Bench(bench::Args),
+    Serve(serve::Args),
+}
+
+/// Parses the command line, runs the subcommand and gives the exit status.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be done if even the message cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() { exit::SETTING.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let outcome = match cli.command {
+        Command::Score(args) => score::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Models(args) => return models::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Serve(args) => serve::run(&args),
+    };
+    exit::code(outcome)
+}

@@ -1,1 +1,11 @@
-//! Benchmark data and ranking metrics. Knows `service`.
+//! Benchmark data and ranking metrics. Knows the types of a request and of a verdict; runs no model itself.
+
+mod fields;
+pub mod metrics;
+mod report;
+mod rows;
+mod transcript;
+
+pub use report::{Collector, Ranking, Report, ScoreRow};
+pub use rows::{BadLine, Item, Role, Row, Violation};
+pub use transcript::single as user_turn;

@@ -1,0 +1,96 @@
+//! `prism-judge score`: JSONL in, one JSON verdict a line out.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+use super::drive::{Driver, LineResult};
+use super::input::Source;
+use super::interrupt::Interrupt;
+use super::judge_args::JudgeArgs;
+use super::progress::Progress;
+use super::{CliError, Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  prism-judge score rows.jsonl > verdicts.jsonl
+  prism-judge score rows.jsonl --output verdicts.jsonl --evidence label_slot --label-order all
+  echo '{\"id\":\"1\",\"persona\":{\"traits\":[{\"trait\":\"extraversion\",\"polarity\":\"high\"}]},
+    \"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' | tr -d '\\n' | prism-judge score
+
+Lines (JSON objects; other fields may stand beside these):
+  row        persona, context, response, and id
+  published  profile, context or dialogue, response, and case_id
+  group      persona, context, positive, negatives [{text, kind, persona}], and group_id
+  persona    {name, traits: [{trait, polarity}], description, facts}, any of them
+  context    a text (one turn of User), or a list of {speaker, text}; dialogue may be a `Speaker: text` transcript
+
+A line that cannot be judged gives {\"id\",\"line\",\"error\":{\"code\",\"message\"}}, and the exit status is 2.
+Ctrl-C stops after writing what was judged; the exit status is 130.";
+
+/// Judge the rows or groups of a JSONL file; writes one JSON verdict a line, in order.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The file to judge; `-` is standard input.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Write the verdicts to this file instead of standard output; it is replaced.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    judge: JudgeArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &Args) -> Result<Outcome, CliError> {
+    let source = Source::new(&args.file);
+    if let Some(output) = &args.output {
+        refuse_same_file(&args.file, output)?;
+    }
+    if source == Source::Stdin && io::stdin().is_terminal() {
+        eprintln!("reading rows from the terminal, one JSON object a line; end with Ctrl-D");
+    }
+    let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
+    if let Source::File(path) = &source {
+        // Before the model is loaded, so that a wrong name is told at once.
+        std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?;
+    }
+    let judge = args.judge.open()?;
+    let mut writer = output::writer(args.output.as_deref())?;
+    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(source.size()) };
+    let outcome = driver.run(&source, usize::MAX, &mut |result| write(&mut *writer, &result));
+    driver.progress.finish();
+    match outcome? {
+        Outcome::Interrupted => Ok(Outcome::Interrupted),
+        _ => Ok(Outcome::of_failures(driver.progress.failed())),
+    }
+}
+
+/// Writes a line's results and flushes them: what is judged is never lost.
+fn write(writer: &mut dyn Write, result: &LineResult<'_>) -> Result<(), CliError> {
+    let lines = |writer: &mut dyn Write| -> io::Result<()> {
+        match result {
+            LineResult::Bad(bad) => output::line(writer, &bad.to_json())?,
+            LineResult::Judged { line, item, results } => {
+                for (row, result) in item.rows.iter().zip(*results) {
+                    match result {
+                        Some(Ok(verdict)) => output::line(writer, verdict)?,
+                        Some(Err(error)) => output::line(writer, &output::error(&row.id, *line, error))?,
+                        None => {}
+                    }
+                }
+            }
+        }
+        writer.flush()
+    };
+    lines(writer).map_err(|error| CliError::write(&error))
+}
+
+fn refuse_same_file(input: &Path, output: &Path) -> Result<(), CliError> {
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(input), Ok(output)) if input == output => {
+            Err(CliError::Setting(format!("--output {} is the input itself; choose another file", output.display())))
+        }
+        _ => Ok(()),
+    }
+}

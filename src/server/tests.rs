@@ -1,0 +1,365 @@
+//! The transport with a judge that does what a test asks for: no model, no sleeping.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::transport::Channel;
+use tonic::{Code, Request};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tonic_types::StatusExt as _;
+
+use super::deadline::Deadline;
+use super::grpc::Grpc;
+use super::pb::candidate_result::Result as Wire;
+use super::pb::judge_service_client::JudgeServiceClient;
+use super::pb::judge_service_server::JudgeService;
+use super::*;
+use crate::digest::Digest;
+use crate::prism::*;
+use crate::service::{Cancel, ErrorCode, JudgeError, JudgeInfo, OptionOverrides};
+
+/// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
+struct Fake {
+    released: Arc<AtomicBool>,
+    /// Gets the reason for which a waiting judgement stopped.
+    stopped: Mutex<mpsc::Sender<crate::engine::Stop>>,
+    /// Told when a judgement starts to wait.
+    waiting: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl Scorer for Fake {
+    fn score(
+        &self,
+        group: &Group,
+        _: &OptionOverrides,
+        cancel: &Cancel,
+    ) -> Result<Vec<Result<Verdict, JudgeError>>, JudgeError> {
+        if group.persona.description.is_empty() {
+            return Err(JudgeError::invalid("persona", "has nothing usable"));
+        }
+        let score = |candidate: &Candidate| match candidate.response.as_str() {
+            "" => Err(JudgeError::invalid("candidates[0].response", "is empty")),
+            "nan" => Err(JudgeError::new(ErrorCode::NonFinite, "not finite")),
+            "panic" => panic!("as asked"),
+            "wait" => {
+                self.waiting.lock().unwrap().take().map(|waiting| waiting.send(()));
+                while !self.released.load(Ordering::Relaxed) {
+                    if let Err(stop) = cancel.check() {
+                        let _ = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).send(stop);
+                        let code = match stop {
+                            crate::engine::Stop::Cancelled => ErrorCode::Cancelled,
+                            crate::engine::Stop::DeadlineExceeded => ErrorCode::DeadlineExceeded,
+                        };
+                        return Err(JudgeError::new(code, "stopped"));
+                    }
+                    std::thread::yield_now();
+                }
+                Ok(verdict(&candidate.id))
+            }
+            _ => Ok(verdict(&candidate.id)),
+        };
+        Ok(group.candidates.iter().map(score).collect())
+    }
+
+    fn info(&self) -> JudgeInfo {
+        let digest = Digest::of_bytes(b"");
+        JudgeInfo {
+            version: "0",
+            model: "fake".into(),
+            model_digest: digest,
+            prompt_digest: digest,
+            label_space_digest: digest,
+            architecture: "none".into(),
+            parameters: 1,
+            context_length: 2,
+            vocabulary: 3,
+            answer_slot: ["A".into(), "B".into(), "C".into()],
+            threads: 1,
+            options: Options {
+                evidence: EvidenceKind::LabelSlot,
+                layout: Layout::Shared,
+                label_order: LabelOrder::Cyclic,
+                calibration: Calibration::None,
+                persona_block: true,
+                scale: LikelihoodScale { t: 1.0, b: 0.0 },
+            },
+        }
+    }
+}
+
+/// A judge, its release, the reasons it stopped for, and the sign that it waits.
+fn fake() -> (Fake, Arc<AtomicBool>, mpsc::Receiver<crate::engine::Stop>, oneshot::Receiver<()>) {
+    let released = Arc::new(AtomicBool::new(false));
+    let (stopped_sender, stopped) = mpsc::channel();
+    let (waiting_sender, waiting) = oneshot::channel();
+    let fake = Fake {
+        released: Arc::clone(&released),
+        stopped: Mutex::new(stopped_sender),
+        waiting: Mutex::new(Some(waiting_sender)),
+    };
+    (fake, released, stopped, waiting)
+}
+
+fn verdict(id: &str) -> Verdict {
+    let posterior = Posterior { aligned: 0.5, indeterminate: 0.25, contradictory: 0.25 };
+    let dimension = DimensionVerdict { posterior, evidence: 0.5, label_mass: None, label_order: vec![Label::ALL] };
+    let digest = Digest::of_bytes(b"");
+    Verdict {
+        id: id.into(),
+        s_prism: 0.5,
+        dimensions: DimensionVerdicts {
+            task_framing: dimension.clone(),
+            interpersonal_stance: dimension.clone(),
+            linguistic_style: dimension,
+        },
+        weakest_dimension: Dimension::TaskFraming,
+        judge: Provenance {
+            model: "fake".into(),
+            model_digest: digest,
+            prompt_digest: digest,
+            label_space_digest: digest,
+            evidence: EvidenceKind::LabelSlot,
+            layout: Layout::Shared,
+            label_order: LabelOrder::Cyclic,
+            calibration: Calibration::None,
+        },
+        tokens: TokenCounts { prompt: 9, computed: 3 },
+    }
+}
+
+struct Harness {
+    address: SocketAddr,
+    channel: Channel,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<Result<(), ServeError>>,
+    released: Arc<AtomicBool>,
+    stopped: mpsc::Receiver<crate::engine::Stop>,
+    waiting: Option<oneshot::Receiver<()>>,
+}
+
+impl Harness {
+    /// A server whose model is loaded when `load` gets its message.
+    async fn loading(load: mpsc::Receiver<Result<(), String>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stop_signal) = oneshot::channel();
+        let (fake, released, stopped, waiting) = fake();
+        let load = move || load.recv().unwrap().map(|()| fake);
+        let shutdown = async { drop(stop_signal.await) };
+        let served =
+            tokio::spawn(run(listener, load, ServerOptions { reflection: true, ..ServerOptions::default() }, shutdown));
+        let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
+        Self { address, channel, stop: Some(stop), served, released, stopped, waiting: Some(waiting) }
+    }
+
+    async fn ready() -> Self {
+        let (loaded, load) = mpsc::channel();
+        loaded.send(Ok(())).unwrap();
+        let harness = Self::loading(load).await;
+        harness.until(ServingStatus::Serving).await;
+        harness
+    }
+
+    fn judge(&self) -> JudgeServiceClient<Channel> {
+        JudgeServiceClient::new(self.channel.clone())
+    }
+
+    async fn health(&self, service: &str) -> ServingStatus {
+        let request = HealthCheckRequest { service: service.into() };
+        let response = HealthClient::new(self.channel.clone()).check(request).await.unwrap();
+        response.into_inner().status()
+    }
+
+    async fn watch(&self) -> tonic::Streaming<HealthCheckResponse> {
+        let request = HealthCheckRequest { service: String::new() };
+        HealthClient::new(self.channel.clone()).watch(request).await.unwrap().into_inner()
+    }
+
+    /// Waits for a status without polling.
+    async fn until(&self, status: ServingStatus) {
+        let mut watch = self.watch().await;
+        while watch.message().await.unwrap().unwrap().status() != status {}
+    }
+}
+
+fn persona() -> Option<pb::Persona> {
+    Some(pb::Persona { description: "kind".into(), ..pb::Persona::default() })
+}
+
+fn candidate(id: &str, response: &str) -> pb::Candidate {
+    pb::Candidate { id: id.into(), response: response.into() }
+}
+
+fn score(response: &str) -> pb::ScoreRequest {
+    let candidate = Some(candidate("c", response));
+    pb::ScoreRequest { persona: persona(), candidate, request_id: "r".into(), ..pb::ScoreRequest::default() }
+}
+
+#[tokio::test]
+async fn until_the_model_is_loaded_health_is_not_serving_and_calls_are_unavailable() {
+    let (loaded, load) = mpsc::channel();
+    let harness = Harness::loading(load).await;
+    for service in ["", "prism.judge.v1.JudgeService"] {
+        assert_eq!(harness.health(service).await, ServingStatus::NotServing);
+    }
+    let status = harness.judge().score(score("hi")).await.unwrap_err();
+    assert_eq!((status.code(), status.message()), (Code::Unavailable, "the model is loading; try again in a moment"));
+    let status = harness.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    loaded.send(Ok(())).unwrap();
+    harness.until(ServingStatus::Serving).await;
+    assert_eq!(harness.health("prism.judge.v1.JudgeService").await, ServingStatus::Serving);
+    assert!(harness.judge().score(score("hi")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_loaded_ends_the_server_with_the_reason() {
+    let (loaded, load) = mpsc::channel();
+    let harness = Harness::loading(load).await;
+    loaded.send(Err("no such file".to_owned())).unwrap();
+    assert_eq!(harness.served.await.unwrap().unwrap_err().to_string(), "no such file");
+}
+
+#[tokio::test]
+async fn a_group_keeps_order_and_a_failure_stays_with_its_candidate() {
+    let harness = Harness::ready().await;
+    let request = pb::ScoreGroupRequest {
+        persona: persona(),
+        candidates: vec![candidate("a", "hi"), candidate("b", "nan"), candidate("", "hi")],
+        request_id: "r7".into(),
+        ..pb::ScoreGroupRequest::default()
+    };
+    let reply = harness.judge().score_group(request).await.unwrap().into_inner();
+    assert_eq!(reply.request_id, "r7");
+    let places: Vec<_> = reply.results.iter().map(|result| (result.id.as_str(), result.index)).collect();
+    assert_eq!(places, [("a", 0), ("b", 1), ("", 2)]);
+    let Some(Wire::Error(error)) = &reply.results[1].result else { panic!("b has a verdict") };
+    assert_eq!((error.code(), error.message.as_str()), (pb::ErrorCode::NonFinite, "not finite"));
+    let Some(Wire::Verdict(verdict)) = &reply.results[0].result else { panic!("a has no verdict") };
+    assert_eq!((verdict.id.as_str(), verdict.s_prism), ("a", 0.5));
+    assert_eq!(verdict.weakest_dimension(), pb::Dimension::TaskFraming);
+}
+
+#[tokio::test]
+async fn field_errors_of_the_wire_and_of_the_service_name_the_field() {
+    let harness = Harness::ready().await;
+    let fields = async |request: pb::ScoreRequest| {
+        let status = harness.judge().score(request).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        let violations = status.get_details_bad_request().unwrap().field_violations;
+        violations.into_iter().map(|violation| violation.field).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(pb::ScoreRequest::default()).await, ["candidate"]);
+    assert_eq!(fields(pb::ScoreRequest { persona: None, ..score("hi") }).await, ["persona"]);
+    assert_eq!(fields(score("")).await, ["candidate.response"]);
+    let mut unknown = score("hi");
+    unknown.options = Some(pb::Options { evidence: Some(99), ..pb::Options::default() });
+    unknown.persona.as_mut().unwrap().traits = vec![pb::TraitTarget { r#trait: 0, polarity: 3 }];
+    assert_eq!(fields(unknown).await, ["persona.traits[0].trait", "persona.traits[0].polarity", "options.evidence"]);
+}
+
+#[tokio::test]
+async fn a_reply_that_would_not_fit_is_refused_before_the_work() {
+    let harness = Harness::ready().await;
+    let candidates = vec![candidate("c", "wait"); 20_000];
+    let request = pb::ScoreGroupRequest { persona: persona(), candidates, ..pb::ScoreGroupRequest::default() };
+    let status = harness.judge().score_group(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert_eq!(status.get_details_bad_request().unwrap().field_violations[0].field, "candidates");
+    let status = harness.judge().score(score(&"x".repeat(MESSAGE_LIMIT))).await.unwrap_err();
+    assert_eq!(status.code(), Code::OutOfRange);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_cancels_its_work() {
+    let mut harness = Harness::ready().await;
+    let mut client = harness.judge();
+    let call = tokio::spawn(async move { client.score(score("wait")).await });
+    harness.waiting.take().unwrap().await.unwrap();
+    call.abort();
+    let stop = tokio::task::spawn_blocking(move || harness.stopped.recv().unwrap()).await.unwrap();
+    assert_eq!(stop, crate::engine::Stop::Cancelled);
+}
+
+#[tokio::test]
+async fn a_timeout_is_deadline_exceeded_and_stops_the_work() {
+    // Without a connection: a tonic client runs a timer of its own, which may win.
+    let (fake, _, stopped, _waiting) = fake();
+    let grpc = Grpc::new(Arc::new(OnceLock::from(Arc::new(fake))));
+    let mut request = Request::new(score("wait"));
+    request.extensions_mut().insert(Deadline(Some(Instant::now() + Duration::from_millis(30))));
+    let status = JudgeService::score(&grpc, request).await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+    assert!(stopped.recv().is_ok());
+}
+
+#[tokio::test]
+async fn a_budget_that_is_over_on_arrival_fails_alone() {
+    let harness = Harness::ready().await;
+    for timeout in ["2m", "1m", "1u", "0m"] {
+        let mut request = Request::new(score("wait"));
+        request.metadata_mut().insert("grpc-timeout", timeout.parse().unwrap());
+        let status = harness.judge().score(request).await.unwrap_err();
+        // CANCELLED is the client's own timer.
+        assert!([Code::DeadlineExceeded, Code::Cancelled].contains(&status.code()), "{timeout}: {status:?}");
+    }
+    assert!(harness.judge().score(score("hi")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_panic_in_the_judge_is_an_internal_error_and_the_server_goes_on() {
+    let harness = Harness::ready().await;
+    assert_eq!(harness.judge().score(score("panic")).await.unwrap_err().code(), Code::Internal);
+    assert!(harness.judge().score(score("hi")).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_judge_tells_what_it_is() {
+    let harness = Harness::ready().await;
+    let info = harness.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
+    assert_eq!((info.model.as_str(), info.answer_slot.len()), ("fake", 3));
+    assert_eq!(info.options.unwrap().label_order(), pb::LabelOrder::Cyclic);
+}
+
+#[tokio::test]
+async fn the_stop_ends_watchers_lets_a_call_in_flight_finish_and_closes_the_port() {
+    let mut harness = Harness::ready().await;
+    let mut watch = harness.watch().await;
+    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
+    let mut client = harness.judge();
+    let call = tokio::spawn(async move { client.score(score("wait")).await });
+    harness.waiting.take().unwrap().await.unwrap();
+    harness.stop.take().unwrap().send(()).unwrap();
+    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
+    assert_eq!(watch.message().await.unwrap(), None);
+    harness.released.store(true, Ordering::Relaxed);
+    assert!(call.await.unwrap().is_ok(), "it ran to its own end");
+    harness.served.await.unwrap().unwrap();
+    assert!(tokio::net::TcpStream::connect(harness.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_connection_that_never_speaks_holds_the_stop_no_longer_than_the_bound() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let silent = tokio::net::TcpStream::connect(address).await.unwrap();
+    let (stop, stop_signal) = oneshot::channel::<()>();
+    let (fake, ..) = fake();
+    let load = move || Ok::<_, String>(fake);
+    let shutdown = async { drop(stop_signal.await) };
+    let options = ServerOptions { drain: Duration::from_millis(50), ..ServerOptions::default() };
+    let served = tokio::spawn(run(listener, load, options, shutdown));
+    stop.send(()).unwrap();
+    let started = tokio::time::Instant::now();
+    assert!(served.await.unwrap().is_ok());
+    assert!(started.elapsed() <= Duration::from_secs(5));
+    drop(silent);
+}
