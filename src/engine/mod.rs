@@ -2,5 +2,13 @@
 //! Knows `model` alone.
 
 mod cancel;
+mod run;
+mod tree;
+mod work;
+mod worker;
 
 pub use cancel::{Cancel, Stop};
+pub use run::run;
+pub use tree::{Node, NodeId, TokenTree};
+pub use work::{EngineError, Prompt, Read, Reading};
+pub use worker::Engine;

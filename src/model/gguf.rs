@@ -66,6 +66,13 @@ impl Gguf {
         self.content.tensor_infos.contains_key(name)
     }
 
+    /// Rows of a two-dimensional tensor, outermost dimension first.
+    pub fn rows(&self, name: &str) -> Result<usize, ModelError> {
+        let info = self.content.tensor_infos.get(name);
+        info.and_then(|info| info.shape.dims().first().copied())
+            .ok_or_else(|| ModelError::File { path: self.path.clone(), reason: format!("tensor {name} is missing") })
+    }
+
     /// Dequantises one tensor to f32, row-major, in the file's own row order.
     pub fn tensor(&self, name: &str) -> Result<Tensor, ModelError> {
         self.content

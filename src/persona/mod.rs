@@ -1,6 +1,15 @@
 //! Who the response should sound like: persona types, Big Five traits, character cards and their cues.
 //! Knows no other room.
 
+mod card;
+mod cues;
+mod error;
+mod focus;
+mod profile;
 mod types;
 
+pub use card::{Card, Section};
+pub use cues::{Cue, CueKind};
+pub use error::PersonaError;
+pub use profile::Profile;
 pub use types::{Persona, Polarity, Trait, TraitTarget};

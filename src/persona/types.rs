@@ -1,5 +1,7 @@
 //! The persona as every other room sees it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// One of the Big Five traits.
@@ -13,6 +15,28 @@ pub enum Trait {
     Neuroticism,
 }
 
+impl Trait {
+    pub const ALL: [Self; 5] =
+        [Self::Openness, Self::Conscientiousness, Self::Extraversion, Self::Agreeableness, Self::Neuroticism];
+
+    /// The name used in proto, JSON and data files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Openness => "openness",
+            Self::Conscientiousness => "conscientiousness",
+            Self::Extraversion => "extraversion",
+            Self::Agreeableness => "agreeableness",
+            Self::Neuroticism => "neuroticism",
+        }
+    }
+}
+
+impl fmt::Display for Trait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The pole of a trait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,11 +46,27 @@ pub enum Polarity {
 }
 
 impl Polarity {
+    pub const ALL: [Self; 2] = [Self::High, Self::Low];
+
+    /// The name used in proto, JSON and data files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Low => "low",
+        }
+    }
+
     pub fn opposite(self) -> Self {
         match self {
             Self::High => Self::Low,
             Self::Low => Self::High,
         }
+    }
+}
+
+impl fmt::Display for Polarity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -39,8 +79,19 @@ pub struct TraitTarget {
     pub polarity: Polarity,
 }
 
-/// An inline persona, as it arrives on every transport. Any part may be missing; [`Persona::check`](super) says
-/// whether something usable remains.
+impl TraitTarget {
+    pub fn new(trait_: Trait, polarity: Polarity) -> Self {
+        Self { trait_, polarity }
+    }
+
+    /// The same trait at its other pole.
+    pub fn opposite(self) -> Self {
+        Self { polarity: self.polarity.opposite(), ..self }
+    }
+}
+
+/// An inline persona, as it arrives on every transport. Any part may be missing; [`Persona::profile`] reads it and
+/// says whether something usable remains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Persona {

@@ -70,3 +70,10 @@ pub struct Options {
     pub persona_block: bool,
     pub scale: LikelihoodScale,
 }
+
+/// No fit yet: one nat counts as one nat, and a tie is as likely as no contrast. To be fitted on data.
+impl Default for LikelihoodScale {
+    fn default() -> Self {
+        Self { t: 1.0, b: 0.0 }
+    }
+}

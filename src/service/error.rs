@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+use crate::model::ModelError;
+use crate::prism::{LabelSpaceError, PlanError, TemplateError};
+
 /// One code on every transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,4 +37,27 @@ impl JudgeError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, field: None, message: message.into() }
     }
+}
+
+/// Why a judge could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    LabelSpaces(#[from] LabelSpaceError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The wording does not work on a probe request.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The model does not work on a probe request.
+    #[error(transparent)]
+    Probe(#[from] JudgeError),
+    #[error("answer slot: {0}")]
+    AnswerSlot(String),
+    #[error("threads must be at least 1")]
+    Threads,
+    #[error("the model thread cannot be started: {0}")]
+    Thread(std::io::Error),
 }

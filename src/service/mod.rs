@@ -1,9 +1,15 @@
 //! The transport-free judge: validate, plan, run, verdict. Every front end calls this and adds no rule of its own.
 
+mod config;
 mod error;
 mod judge;
+mod report;
+mod slot;
+mod tokens;
 
-pub use error::{ErrorCode, JudgeError};
-pub use judge::{ExplainedPrompt, Explanation, Judge, JudgeConfig, JudgeInfo, OpenError, OptionOverrides, ShownLabel};
+pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
+pub use error::{ErrorCode, JudgeError, OpenError};
+pub use judge::Judge;
+pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 
 pub use crate::engine::Cancel;

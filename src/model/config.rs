@@ -1,0 +1,96 @@
+//! Shape of a backbone, read from the file's metadata.
+
+use super::{Gguf, ModelError};
+
+/// Architectures that the decoder block computes today.
+pub const SUPPORTED: &[&str] = &["llama"];
+
+/// Shape of one decoder-only backbone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecoderConfig {
+    pub architecture: String,
+    pub layers: usize,
+    pub hidden: usize,
+    pub feed_forward: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+    pub vocabulary: usize,
+    /// Longest sequence the backbone was trained for, in tokens.
+    pub context_length: usize,
+    pub rope_theta: f32,
+    pub norm_epsilon: f32,
+}
+
+impl DecoderConfig {
+    /// Reads and checks the shape; an unsupported architecture is named with what is supported.
+    pub fn from_gguf(gguf: &Gguf) -> Result<Self, ModelError> {
+        let architecture = gguf.string("general.architecture")?.to_owned();
+        if !SUPPORTED.contains(&architecture.as_str()) {
+            return Err(ModelError::Unsupported(format!(
+                "architecture {architecture} of {} is not supported; supported: {}",
+                gguf.path().display(),
+                SUPPORTED.join(", ")
+            )));
+        }
+        let key = |name: &str| format!("{architecture}.{name}");
+        let refuse =
+            |what: &str| Err(ModelError::Unsupported(format!("{what} in {} is not supported", gguf.path().display())));
+        if gguf.value(&key("rope.scaling.type")).is_some_and(|kind| kind.to_string().is_ok_and(|k| k != "none")) {
+            return refuse("rope scaling");
+        }
+        for (tensor, what) in [("rope_freqs.weight", "rope frequency factors"), ("blk.0.attn_q.bias", "a query bias")] {
+            if gguf.has_tensor(tensor) {
+                return refuse(what);
+            }
+        }
+        let hidden = gguf.integer(&key("embedding_length"))?;
+        let heads = gguf.integer(&key("attention.head_count"))?;
+        let kv_heads = gguf.integer(&key("attention.head_count_kv")).unwrap_or(heads);
+        let config = Self {
+            layers: gguf.integer(&key("block_count"))?,
+            hidden,
+            feed_forward: gguf.integer(&key("feed_forward_length"))?,
+            heads,
+            kv_heads,
+            head_dim: gguf.integer(&key("attention.key_length")).unwrap_or(hidden.checked_div(heads).unwrap_or(0)),
+            vocabulary: gguf.rows("token_embd.weight")?,
+            context_length: gguf.integer(&key("context_length"))?,
+            rope_theta: gguf.float(&key("rope.freq_base")).unwrap_or(10_000.0),
+            norm_epsilon: gguf.float(&key("attention.layer_norm_rms_epsilon"))?,
+            architecture,
+        };
+        config.check(gguf)?;
+        Ok(config)
+    }
+
+    fn check(&self, gguf: &Gguf) -> Result<(), ModelError> {
+        let shape_ok = self.layers > 0
+            && self.hidden > 0
+            && self.feed_forward > 0
+            && self.kv_heads > 0
+            && self.heads.is_multiple_of(self.kv_heads)
+            && self.head_dim > 0
+            && self.head_dim.is_multiple_of(2)
+            && self.context_length > 0
+            && self.vocabulary > 2;
+        if shape_ok {
+            Ok(())
+        } else {
+            Err(ModelError::File {
+                path: gguf.path().to_owned(),
+                reason: format!("its metadata describes an impossible shape: {self:?}"),
+            })
+        }
+    }
+
+    /// Columns of the fused query, key and value projection.
+    pub fn qkv_columns(&self) -> usize {
+        (self.heads + 2 * self.kv_heads) * self.head_dim
+    }
+
+    /// Query heads that share one key/value head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+}

@@ -1,0 +1,113 @@
+//! What a judge says of itself and of one verdict.
+
+use serde::Serialize;
+
+use super::{Cancel, Judge, JudgeError, OptionOverrides, tokens};
+use crate::digest::Digest;
+use crate::prism::{Candidate, Dimension, Group, InversePrompt, Label, LabelSpace, Options, Read, Verdict, plan};
+
+/// What a judge says of itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct JudgeInfo {
+    pub version: &'static str,
+    pub model: String,
+    pub model_digest: Digest,
+    pub prompt_digest: Digest,
+    pub label_space_digest: Digest,
+    pub architecture: String,
+    pub parameters: u64,
+    /// Longest prompt, in tokens.
+    pub context_length: usize,
+    pub vocabulary: usize,
+    /// The spelling of the three letters at the answer slot, e.g. ["A", "B", "C"].
+    pub answer_slot: [String; 3],
+    pub threads: usize,
+    pub options: Options,
+}
+
+/// A verdict with everything that led to it.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub verdict: Verdict,
+    pub prompts: Vec<ExplainedPrompt>,
+}
+
+/// One prompt as the model saw it.
+#[derive(Clone, Debug)]
+pub struct ExplainedPrompt {
+    pub dimension: Dimension,
+    /// For the label slot: letter, label, description, in displayed order. For the likelihood: the one description
+    /// that the system turn carries, with its label.
+    pub labels: Vec<ShownLabel>,
+    pub text: String,
+    pub tokens: usize,
+}
+
+/// A label as a prompt shows it.
+#[derive(Clone, Debug)]
+pub struct ShownLabel {
+    /// None for the likelihood estimator.
+    pub letter: Option<String>,
+    pub label: Label,
+    pub description: String,
+}
+
+impl Judge {
+    pub fn info(&self) -> JudgeInfo {
+        let (identity, backbone) = (&self.identity, self.backbone());
+        JudgeInfo {
+            version: env!("CARGO_PKG_VERSION"),
+            model: identity.model.clone(),
+            model_digest: identity.model_digest,
+            prompt_digest: identity.prompt_digest,
+            label_space_digest: self.spaces.digest(),
+            architecture: backbone.architecture.clone(),
+            parameters: identity.parameters,
+            context_length: backbone.context_length,
+            vocabulary: backbone.vocabulary,
+            answer_slot: self.slot.letters.map(str::to_owned),
+            threads: identity.threads,
+            options: self.options,
+        }
+    }
+
+    /// Judges a group of exactly one candidate and keeps the prompts.
+    pub fn explain(&self, group: &Group, overrides: &OptionOverrides) -> Result<Explanation, JudgeError> {
+        let [Candidate { .. }] = group.candidates.as_slice() else {
+            return Err(JudgeError::invalid("candidates", "explain takes exactly one candidate"));
+        };
+        let mut verdicts = self.score(group, overrides, &Cancel::default())?;
+        let verdict =
+            verdicts.pop().unwrap_or_else(|| Err(JudgeError::invalid("candidates", "there is no candidate")))?;
+        let plan = plan(group, &self.spaces, &self.template, &overrides.over(&self.options))?;
+        let explain = |prompt: &InversePrompt| {
+            let tokens = tokens::tokenize(&self.text, prompt)?;
+            Ok(ExplainedPrompt {
+                dimension: prompt.dimension,
+                labels: self.shown(&plan.spaces()[prompt.dimension as usize], prompt),
+                text: tokens.text,
+                tokens: tokens.ids.len(),
+            })
+        };
+        let prompts = plan.candidate(0)?.prompts.iter().map(explain).collect::<Result<_, JudgeError>>()?;
+        Ok(Explanation { verdict, prompts })
+    }
+
+    fn shown(&self, space: &LabelSpace, prompt: &InversePrompt) -> Vec<ShownLabel> {
+        match prompt.read {
+            Read::LabelSlot { order } => order
+                .into_iter()
+                .zip(self.slot.letters)
+                .map(|(label, letter)| ShownLabel {
+                    letter: Some(letter.to_owned()),
+                    label,
+                    description: space.description(label).to_owned(),
+                })
+                .collect(),
+            Read::Response { label } => {
+                let description = prompt.messages.first().map(|message| message.text.clone()).unwrap_or_default();
+                vec![ShownLabel { letter: None, label, description }]
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! From inverse prompts to the engine's prompts, and from its readings to the method's.
+
+use super::{ErrorCode, JudgeError};
+use crate::engine::{EngineError, Prompt, Read as TokenRead, Reading as TokenReading, Stop};
+use crate::model::{ChatMessage, TextModel, TokenId, TokenizedPrompt};
+use crate::prism::{InversePrompt, Read, Reading};
+
+/// Renders and tokenises one inverse prompt.
+pub fn tokenize(text: &TextModel, prompt: &InversePrompt) -> Result<TokenizedPrompt, JudgeError> {
+    let messages: Vec<ChatMessage<'_>> =
+        prompt.messages.iter().map(|message| ChatMessage { role: message.role.name(), text: &message.text }).collect();
+    let tokens = match prompt.read {
+        Read::LabelSlot { .. } => text.prompt(&messages),
+        Read::Response { .. } => text.response(&messages),
+    };
+    tokens.map_err(|error| JudgeError::new(ErrorCode::InvalidArgument, error.to_string()))
+}
+
+/// What the engine reads of a tokenised prompt; `letters` are the ids of the answer slot.
+pub fn request(prompt: &InversePrompt, tokens: TokenizedPrompt, letters: [TokenId; 3]) -> Prompt {
+    let read = match prompt.read {
+        Read::LabelSlot { .. } => TokenRead::Next(letters.to_vec()),
+        Read::Response { .. } => TokenRead::Span(tokens.span),
+    };
+    Prompt { ids: tokens.ids, read }
+}
+
+/// The method's reading of the engine's answer to `prompt`.
+pub fn reading(prompt: &InversePrompt, answer: &TokenReading) -> Reading {
+    match (prompt.read, answer.log_probs.as_slice()) {
+        (Read::LabelSlot { .. }, &[a, b, c]) => {
+            let label_mass = (a.exp() + b.exp() + c.exp()).min(1.0);
+            Reading::LabelScores { log_scores: [a, b, c], label_mass }
+        }
+        (_, log_probs) => Reading::ResponseScore { log_prob: log_probs.iter().sum() },
+    }
+}
+
+/// The caller's error for the engine's.
+pub fn engine_error(error: &EngineError) -> JudgeError {
+    let code = match error {
+        EngineError::NonFinite => ErrorCode::NonFinite,
+        EngineError::Stopped(Stop::Cancelled) => ErrorCode::Cancelled,
+        EngineError::Stopped(Stop::DeadlineExceeded) => ErrorCode::DeadlineExceeded,
+        EngineError::TooLong { .. } => ErrorCode::InvalidArgument,
+        EngineError::Failed(_) => ErrorCode::Internal,
+    };
+    JudgeError::new(code, error.to_string())
+}
