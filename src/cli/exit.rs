@@ -71,8 +71,7 @@ impl From<ModelError> for CliError {
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Judge(error) => error.into(),
-            #[allow(unreachable_patterns)]
+            OpenError::Probe(error) => error.into(),
             other => Self::Failed(other.to_string()),
         }
     }

@@ -92,6 +92,7 @@ impl JudgeArgs {
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),
             threads: self.threads,
+            answer_slot: crate::service::AnswerSlot::Auto,
             overrides: OptionOverrides {
                 evidence: self.evidence,
                 layout: self.layout,
