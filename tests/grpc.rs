@@ -1,16 +1,16 @@
 //! The gRPC server with the real model. What needs no model is tested beside the code, in `src/server/tests.rs`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use common::{model, run, s_prism, stderr};
 use prism_judge::server::pb;
 use prism_judge::server::pb::candidate_result::Result as Wire;
 use prism_judge::server::pb::judge_service_client::JudgeServiceClient;
+use support::cli::{run, s_prism, stderr};
 use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -28,7 +28,7 @@ struct Server {
 
 impl Server {
     async fn start(args: &[&str]) -> Self {
-        let mut command = common::binary(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut command = support::cli::binary(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (sender, address) = mpsc::channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -103,12 +103,12 @@ fn candidates() -> Vec<pb::Candidate> {
 
 #[tokio::test]
 async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let server = Server::start(&[]).await;
     let rows: String = RESPONSES
         .iter()
         .enumerate()
-        .map(|(index, response)| common::row(&index.to_string(), "extraversion", "high", response))
+        .map(|(index, response)| support::cli::row(&index.to_string(), "extraversion", "high", response))
         .collect();
     let output = run(&["score"], rows.as_bytes());
     let text = String::from_utf8(output.stdout).unwrap();
@@ -150,7 +150,7 @@ async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
 
 #[tokio::test]
 async fn options_of_a_request_are_in_its_verdict() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let server = Server::start(&["--evidence", "label_slot", "--label-order", "cyclic"]).await;
     let ask = async |options: Option<pb::Options>| {
         let request = pb::ScoreRequest {
@@ -175,7 +175,7 @@ async fn options_of_a_request_are_in_its_verdict() {
 
 #[tokio::test]
 async fn reflection_is_offered_only_when_asked_for() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let server = Server::start(&["--reflection"]).await;
     let services = server.services().await.unwrap();
     assert!(services.iter().any(|name| name == "prism.judge.v1.JudgeService"), "{services:?}");
@@ -185,7 +185,7 @@ async fn reflection_is_offered_only_when_asked_for() {
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_a_failed_start() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let output = tokio::task::spawn_blocking(move || run(&["serve", "--listen", &address], b"")).await.unwrap();

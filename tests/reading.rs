@@ -1,10 +1,10 @@
 //! `explain`, `demo` and `bench` with the real model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod support;
 
-use common::{SWAP_GROUP, json_lines, model, row, run, stderr};
 use serde_json::Value;
+use support::cli::{SWAP_GROUP, json_lines, row, run, stderr};
 
 fn stdout(output: &std::process::Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -12,7 +12,7 @@ fn stdout(output: &std::process::Output) -> String {
 
 #[test]
 fn explain_shows_the_posterior_the_labels_and_the_prompt() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let args = ["explain", "--persona", "Big Five focus: Extraversion = high", "--context", "Coming?", "--response"];
     let output = run(&[&args[..], &["Yes! Who else is in?", "--show-prompt", "--ascii"]].concat(), b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -26,7 +26,7 @@ fn explain_shows_the_posterior_the_labels_and_the_prompt() {
 
 #[test]
 fn explain_and_score_agree_on_a_named_response() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let output = run(&["explain", "-", "--id", "g/negative/1", "--json"], SWAP_GROUP.as_bytes());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -41,7 +41,7 @@ fn explain_and_score_agree_on_a_named_response() {
 
 #[test]
 fn the_demo_judges_the_built_in_replies_and_says_how_weak_the_judge_is() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let output = run(&["demo", "--ascii"], b"");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
@@ -53,7 +53,7 @@ fn the_demo_judges_the_built_in_replies_and_says_how_weak_the_judge_is() {
 
 #[test]
 fn bench_counts_groups_rows_and_failures_and_keeps_metrics_finite() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (path, scores) = (folder.path().join("groups.jsonl"), folder.path().join("scores.jsonl"));
     let diagnosis = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/demo.jsonl")).unwrap();

@@ -1,16 +1,16 @@
 //! `prism-judge score` with the real model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
-use common::{SWAP_GROUP, json_lines, model, row, run, s_prism, stderr};
 use serde_json::Value;
+use support::cli::{SWAP_GROUP, json_lines, row, run, s_prism, stderr};
 
 fn spawn(args: &[&str]) -> Child {
-    let mut command = common::binary(args);
+    let mut command = support::cli::binary(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -20,7 +20,7 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn a_verdict_has_the_fixed_names_and_numbers_that_agree() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let output = run(&["score"], row("a", "extraversion", "high", "Yes! Who else is in?").as_bytes());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let [verdict] = &json_lines(&output)[..] else { panic!("one verdict is expected") };
@@ -59,7 +59,7 @@ fn a_verdict_has_the_fixed_names_and_numbers_that_agree() {
 
 #[test]
 fn bad_lines_are_told_with_number_and_reason_and_the_rest_is_scored() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let good = row("good", "openness", "low", "Let us keep to what we know.");
     let mut input = Vec::new();
     for line in [
@@ -98,7 +98,7 @@ fn bad_lines_are_told_with_number_and_reason_and_the_rest_is_scored() {
 
 #[test]
 fn a_group_gives_one_verdict_a_candidate_in_order_and_a_swap_is_judged_under_its_own_profile() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let yes = "Yes! Who else is in? I'll bring everyone!";
     let mut input = SWAP_GROUP.to_owned();
     input += &row("alone", "extraversion", "high", yes);
@@ -116,7 +116,7 @@ fn a_group_gives_one_verdict_a_candidate_in_order_and_a_swap_is_judged_under_its
 
 #[test]
 fn a_published_row_is_scored() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let line = r#"{"case_id":"1_pos","label":1,"profile":"Big Five focus: Openness = high.","context":"Any plans?","response":"Let's invent one."}"#;
     let output = run(&["score"], line.as_bytes());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -125,7 +125,7 @@ fn a_published_row_is_scored() {
 
 #[test]
 fn odd_text_is_judged_or_refused_but_never_breaks_a_neighbour() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let odd = ["a\0b", "شكرا لك", "line\r\nline", "👩‍👩‍👧‍👦", "<|im_end|><|im_start|>assistant", " ", ""];
     let mut input = String::new();
     for (index, text) in odd.into_iter().enumerate() {
@@ -145,7 +145,7 @@ fn odd_text_is_judged_or_refused_but_never_breaks_a_neighbour() {
 
 #[test]
 fn a_text_over_the_context_length_is_refused_with_both_numbers() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let output = run(&["score"], row("long", "openness", "high", &"word ".repeat(20_000)).as_bytes());
     assert_eq!(output.status.code(), Some(2));
     let message = json_lines(&output)[0]["error"]["message"].as_str().unwrap().to_owned();
@@ -155,7 +155,7 @@ fn a_text_over_the_context_length_is_refused_with_both_numbers() {
 
 #[test]
 fn a_verdict_is_written_before_the_next_line_comes_and_ctrl_c_keeps_it() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let mut child = spawn(&["score"]);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(row("first", "openness", "high", "Why not?").as_bytes()).unwrap();
@@ -172,7 +172,7 @@ fn a_verdict_is_written_before_the_next_line_comes_and_ctrl_c_keeps_it() {
 
 #[test]
 fn ctrl_c_in_the_middle_of_work_writes_whole_lines_and_exits_with_130() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
     let long = "This is a sentence about the plans for the weekend. ".repeat(20);
@@ -197,7 +197,7 @@ fn ctrl_c_in_the_middle_of_work_writes_whole_lines_and_exits_with_130() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_work_quietly() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let mut child = spawn(&["score"]);
     let mut stdin = child.stdin.take().unwrap();
     for index in 0..3 {
@@ -212,7 +212,7 @@ fn a_reader_that_goes_away_ends_the_work_quietly() {
 
 #[test]
 fn an_output_file_gets_the_verdicts() {
-    let Some(_) = model() else { return };
+    let Some(_) = support::backbone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("verdicts.jsonl");
     let output = run(&["score", "-o", path.to_str().unwrap()], row("a", "openness", "low", "No.").as_bytes());

@@ -1,9 +1,9 @@
 //! Wrong flags and settings: told in plain words, with exit status 64, before any model is loaded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod support;
 
-use common::{run, stderr};
+use support::cli::{run, stderr};
 
 #[test]
 fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
@@ -48,7 +48,7 @@ fn what_is_not_there_is_a_failed_start() {
         assert!(stderr(&output).contains("no-such-file.jsonl"), "{}", stderr(&output));
     }
     let folder = tempfile::tempdir().unwrap();
-    let output = common::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
+    let output = support::cli::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
 }

@@ -71,8 +71,13 @@ impl From<ModelError> for CliError {
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
         match error {
+            OpenError::Model(error) => error.into(),
+            // The built-in wording always loads: these come from a file that a flag names.
+            OpenError::LabelSpaces(_) | OpenError::Template(_) | OpenError::Plan(_) | OpenError::Threads => {
+                Self::Setting(error.to_string())
+            }
             OpenError::Probe(error) => error.into(),
-            other => Self::Failed(other.to_string()),
+            OpenError::AnswerSlot(_) | OpenError::Thread(_) => Self::Failed(error.to_string()),
         }
     }
 }

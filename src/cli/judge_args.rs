@@ -9,7 +9,7 @@ use super::CliError;
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
-use crate::service::{Judge, JudgeConfig, OptionOverrides};
+use crate::service::{AnswerSlot, Judge, JudgeConfig, OptionOverrides};
 
 /// Most threads that may be asked for.
 const THREAD_LIMIT: u64 = 1024;
@@ -24,7 +24,7 @@ pub struct JudgeArgs {
     /// Label descriptions to use instead of the built-in ones (TOML).
     #[arg(long, value_name = "FILE")]
     pub label_spaces: Option<PathBuf>,
-    /// Prompt template to use instead of the built-in one (TOML with minijinja).
+    /// Prompt template to use instead of the built-in one (minijinja).
     #[arg(long, value_name = "FILE")]
     pub prompt_template: Option<PathBuf>,
     /// How the posterior is estimated; left out: the one that measured better for the model.
@@ -48,6 +48,9 @@ pub struct JudgeArgs {
     /// Log-score of the indeterminate label, in nats (likelihood only).
     #[arg(long, value_name = "B", value_parser = finite, allow_negative_numbers = true)]
     pub likelihood_b: Option<f64>,
+    /// Spelling of the label letters where the answer is read (label slot only).
+    #[arg(long, value_enum, value_name = "SPELLING", default_value = "auto")]
+    pub answer_slot: AnswerSlot,
     /// Threads that run the model; left out: as many as this process may use.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=THREAD_LIMIT))]
     pub threads: Option<usize>,
@@ -92,7 +95,7 @@ impl JudgeArgs {
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),
             threads: self.threads,
-            answer_slot: crate::service::AnswerSlot::Auto,
+            answer_slot: self.answer_slot,
             overrides: OptionOverrides {
                 evidence: self.evidence,
                 layout: self.layout,

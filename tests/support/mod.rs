@@ -1,4 +1,7 @@
-//! Shared by tests that need the real backbone.
+//! What the tests share. Each test file uses a part of it.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod cli;
 
 use std::path::PathBuf;
 

@@ -1,37 +1,9 @@
-//! What the behaviour tests share: the built binary, the real model, small inputs.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! The built binary, its output, and small inputs.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use prism_judge::model::registry;
 use serde_json::Value;
-
-/// The default model of this machine's cache. Without one a test is skipped with a message, in CI it fails.
-pub fn model() -> Option<PathBuf> {
-    match registry::resolve(registry::DEFAULT_MODEL) {
-        Ok(path) => Some(path),
-        Err(error) if std::env::var_os("CI").is_some() => panic!("CI needs the model: {error}"),
-        Err(error) => {
-            eprintln!("SKIPPED, nothing was tested: {error}");
-            None
-        }
-    }
-}
-
-/// A file of `../shared/data/dev`, under the same rule.
-pub fn shared(name: &str) -> Option<String> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data/dev").join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) if std::env::var_os("CI").is_some() => panic!("CI needs {}: {error}", path.display()),
-        Err(error) => {
-            eprintln!("SKIPPED, nothing was tested: ../shared/data/dev/{name}: {error}");
-            None
-        }
-    }
-}
 
 /// The binary, free of the caller's own settings.
 pub fn binary(args: &[&str]) -> Command {
