@@ -1,4 +1,10 @@
 //! The tokenizer of the default backbone, against llama.cpp and against itself.
+//!
+//! The rules that count are those the model was trained with (Hugging Face: single digits, then GPT-2's expression).
+//! llama.cpp writes them as expressions of its own, over Unicode tables of its own. Over 98,126 code points (the lower
+//! planes, with Han, Hangul and unassigned ranges sampled) in ten contexts each, the two differ for 93 characters only:
+//! digits of Unicode 16 and 17, which our newer tables know as digits and llama.cpp's do not, so that two spaces before
+//! such a digit are one token here and two there. No byte differs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

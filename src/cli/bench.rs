@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     };
     let judge = args.judge.open()?;
     let size = sources.iter().map(Source::size).sum::<Option<u64>>();
-    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(size) };
+    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, size) };
     let mut files = Vec::new();
     let mut overall = Collector::default();
     for source in &sources {

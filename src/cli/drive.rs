@@ -23,7 +23,7 @@ pub enum LineResult<'a> {
 pub struct Driver<'a> {
     pub judge: &'a Judge,
     pub interrupt: &'a Interrupt,
-    pub progress: Progress,
+    pub progress: Progress<'a>,
 }
 
 impl Driver<'_> {

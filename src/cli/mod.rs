@@ -2,6 +2,7 @@
 
 mod bars;
 mod bench;
+mod debug_prefill;
 mod demo;
 mod drive;
 mod exit;
@@ -48,6 +49,8 @@ enum Command {
     Demo(demo::Args),
     Bench(bench::Args),
     Serve(serve::Args),
+    #[command(hide = true)]
+    DebugPrefill(debug_prefill::Args),
 }
 
 /// Parses the command line, runs the subcommand and gives the exit status.
@@ -67,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::DebugPrefill(args) => debug_prefill::run(&args),
     };
     exit::code(outcome)
 }

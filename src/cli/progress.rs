@@ -6,10 +6,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::prism::{TokenCounts, Verdict};
-use crate::service::JudgeError;
+use crate::service::{Judge, JudgeError};
 
 /// Shown only when standard error is a terminal; the last line is always printed.
-pub struct Progress {
+pub struct Progress<'a> {
+    judge: &'a Judge,
+    /// The judge's forward time when the work started.
+    forward_before: Duration,
     bar: ProgressBar,
     started: Instant,
     /// Bytes of the inputs that are finished.
@@ -32,12 +35,14 @@ pub struct Speed {
     pub prompt_tokens_per_judgement: f64,
     /// Tokens that went through the model, per judgement.
     pub computed_tokens_per_judgement: f64,
+    /// Share of the time that the model spent in forward passes, in [0, 1].
+    pub forward_share: f64,
 }
 
-impl Progress {
+impl<'a> Progress<'a> {
     /// Starts the clock. `size` is the number of bytes to read, if it is known: the time left is taken from it, since
     /// long lines take longer.
-    pub fn start(size: Option<u64>) -> Self {
+    pub fn start(judge: &'a Judge, size: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
         let template = match size {
             Some(_) => "{bar:24} {percent:>3}%  {msg}  {eta} left",
@@ -48,7 +53,8 @@ impl Progress {
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         let tokens = TokenCounts { prompt: 0, computed: 0 };
-        Self { bar, started: Instant::now(), before: 0, judged: 0, failed: 0, tokens }
+        let forward_before = judge.forward_time();
+        Self { judge, forward_before, bar, started: Instant::now(), before: 0, judged: 0, failed: 0, tokens }
     }
 
     /// Counts the result of one response.
@@ -101,6 +107,7 @@ impl Progress {
             tokens_per_second: per_second(self.tokens.computed as f64),
             prompt_tokens_per_judgement: each(self.tokens.prompt),
             computed_tokens_per_judgement: each(self.tokens.computed),
+            forward_share: per_second((self.judge.forward_time() - self.forward_before).as_secs_f64()),
         }
     }
 
@@ -115,13 +122,15 @@ impl std::fmt::Display for Speed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} judged, {} failed in {:.1} s: {:.2} judgements/s, {:.0} tokens/s, {:.0} tokens computed per judgement",
+            "{} judged, {} failed in {:.1} s: {:.2} judgements/s, {:.0} tokens/s, {:.0} tokens computed per judgement, \
+             {:.1} % of the time in the forward pass",
             self.judgements,
             self.failed,
             self.seconds,
             self.judgements_per_second,
             self.tokens_per_second,
-            self.computed_tokens_per_judgement
+            self.computed_tokens_per_judgement,
+            100.0 * self.forward_share
         )
     }
 }

@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     }
     let judge = args.judge.open()?;
     let mut writer = output::writer(args.output.as_deref())?;
-    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(source.size()) };
+    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, source.size()) };
     let outcome = driver.run(&source, usize::MAX, &mut |result| write(&mut *writer, &result));
     driver.progress.finish();
     match outcome? {

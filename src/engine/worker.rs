@@ -1,8 +1,10 @@
 //! The one OS thread that owns the model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use super::{Cancel, EngineError, Prompt, Reading, run};
 use crate::model::{Decoder, DecoderConfig};
@@ -22,20 +24,26 @@ struct Job {
 pub struct Engine {
     jobs: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
-    config: DecoderConfig,
+    decoder: Arc<Decoder>,
 }
 
 impl Engine {
     /// Starts the thread; `chunk_tokens` bounds the tokens of one forward pass.
     pub fn start(decoder: Decoder, chunk_tokens: usize) -> std::io::Result<Self> {
-        let config = decoder.config().clone();
+        let decoder = Arc::new(decoder);
+        let owned = Arc::clone(&decoder);
         let (jobs, queue) = sync_channel(QUEUE);
-        let thread = Builder::new().name("model".to_owned()).spawn(move || serve(&decoder, chunk_tokens, &queue))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), config })
+        let thread = Builder::new().name("model".to_owned()).spawn(move || serve(&owned, chunk_tokens, &queue))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), decoder })
     }
 
     pub fn config(&self) -> &DecoderConfig {
-        &self.config
+        self.decoder.config()
+    }
+
+    /// Time that the model thread has spent computing.
+    pub fn busy(&self) -> Duration {
+        self.decoder.busy()
     }
 
     /// Runs `prompts` as one token tree and blocks until they are answered, each once, in order.

@@ -1,5 +1,8 @@
 //! One decoder over token trees: RMS norm, rotary attention with grouped heads, gated feed-forward.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::attention::{Run, attend, tasks};
@@ -44,6 +47,8 @@ pub struct Decoder {
     config: DecoderConfig,
     weights: Weights,
     pool: ThreadPool,
+    /// Nanoseconds spent in [`Decoder::forward`] and [`Decoder::read`].
+    busy: AtomicU64,
 }
 
 impl Decoder {
@@ -60,7 +65,7 @@ impl Decoder {
             .thread_name(|index| format!("forward-{index}"))
             .build()
             .map_err(|error| ModelError::Unsupported(format!("cannot start {threads} threads: {error}")))?;
-        Ok(Self { config, weights, pool })
+        Ok(Self { config, weights, pool, busy: AtomicU64::new(0) })
     }
 
     pub fn config(&self) -> &DecoderConfig {
@@ -72,9 +77,26 @@ impl Decoder {
         self.weights.parameters()
     }
 
+    /// Time spent computing since the weights were loaded.
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy.load(Ordering::Relaxed))
+    }
+
+    fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = compute();
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.busy.fetch_add(nanoseconds, Ordering::Relaxed);
+        result
+    }
+
     /// Runs one chunk. Returns the states of the rows of `read` (ascending, counted over all runs) and the K/V block of
     /// each run. `earlier` holds the blocks that [`Ancestor::Earlier`] points at.
     pub fn forward(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
+        self.timed(|| self.run_layers(runs, earlier, read))
+    }
+
+    fn run_layers(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
         let rows = runs.iter().map(|run| run.tokens.len()).sum::<usize>();
         let mut chunk = Chunk::new(self, runs, rows);
         for (layer, block) in self.weights.blocks.iter().enumerate() {
@@ -93,6 +115,10 @@ impl Decoder {
 
     /// Scores of the targets of each row of `hidden`, and its log-sum-exp, in order.
     pub fn read(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
+        self.timed(|| self.score_rows(hidden, targets))
+    }
+
+    fn score_rows(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
         let DecoderConfig { hidden: width, vocabulary, norm_epsilon, .. } = self.config;
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
         let mut results = Vec::with_capacity(targets.len());

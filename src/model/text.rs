@@ -210,3 +210,7 @@ fn harmless(text: &str) -> &'static str {
         _ => "x",
     }
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -217,3 +217,54 @@ fn special(gguf: &Gguf, key: &str) -> Result<Option<TokenId>, ModelError> {
     let id = TokenId::try_from(gguf.integer(key)?);
     id.map(Some).map_err(|_| ModelError::Tokenizer(format!("{key} is not a token id")))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+pub(super) mod tests {
+    use super::*;
+
+    /// One token for each byte, then `added` (the first is BOS, the second EOS) and merges that make "AB".
+    pub fn byte_tokenizer(pre: &str, added: &[&str], add_bos: bool) -> Tokenizer {
+        Tokenizer::new(byte_parts(pre, added, add_bos)).unwrap()
+    }
+
+    fn byte_parts(pre: &str, added: &[&str], add_bos: bool) -> Parts {
+        let bytes = BYTE_CHARS.iter().map(char::to_string).chain(["AB".to_owned()]);
+        let tokens: Vec<String> = bytes.chain(added.iter().map(|text| (*text).to_owned())).collect();
+        let kinds =
+            (0..tokens.len()).map(|id| if id < 257 { NORMAL } else { [CONTROL, USER_DEFINED][id % 2] }).collect();
+        let merges = vec![("A".to_owned(), "B".to_owned())];
+        Parts { tokens, kinds, merges, pre: pre.to_owned(), bos: Some(257), eos: Some(258), add_bos: Some(add_bos) }
+    }
+
+    #[test]
+    fn every_supported_family_gives_every_byte_back() {
+        for pre in pre::SUPPORTED {
+            let tokenizer = byte_tokenizer(pre, &["<s>", "</s>"], false);
+            for text in
+                ["", "ABBA 123 don't\r\n\n  é漢😀\0<s>", &" ".repeat(100_000), &format!("{}x", "\n ".repeat(50_000))]
+            {
+                let ids = tokenizer.encode_plain(text).unwrap();
+                assert_eq!(tokenizer.decode(&ids), text.as_bytes(), "{pre}");
+                assert!(ids.iter().all(|id| *id < 257), "{pre}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_merge_that_would_make_a_control_token_does_not_happen() {
+        let mut parts = byte_parts("gpt-2", &["<s>", "</s>", "no"], false);
+        parts.merges.push(("n".to_owned(), "o".to_owned()));
+        let tokenizer = Tokenizer::new(parts).unwrap();
+        assert_eq!(tokenizer.encode_plain("no").unwrap(), [u32::from(b'n'), u32::from(b'o')]);
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named() {
+        let error = Tokenizer::new(byte_parts("deepseek-llm", &["<s>", "</s>"], false)).err().unwrap().to_string();
+        assert!(error.contains("\"deepseek-llm\"") && error.contains("smollm, llama-bpe, qwen2, gpt-2"), "{error}");
+        let mut parts = byte_parts("gpt-2", &["<s>", "</s>"], false);
+        parts.eos = Some(1000);
+        assert!(Tokenizer::new(parts).err().unwrap().to_string().contains("special token 1000"));
+    }
+}

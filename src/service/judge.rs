@@ -23,7 +23,7 @@ pub struct Judge {
     pub(super) slot: Slot,
     pub(super) options: Options,
     pub(super) identity: Identity,
-    engine: Engine,
+    pub(super) engine: Engine,
 }
 
 /// What makes this judge this judge.

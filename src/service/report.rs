@@ -71,6 +71,11 @@ impl Judge {
         }
     }
 
+    /// Time that the model has spent in forward passes since it was loaded.
+    pub fn forward_time(&self) -> std::time::Duration {
+        self.engine.busy()
+    }
+
     /// Judges a group of exactly one candidate and keeps the prompts.
     pub fn explain(&self, group: &Group, overrides: &OptionOverrides) -> Result<Explanation, JudgeError> {
         let [Candidate { .. }] = group.candidates.as_slice() else {

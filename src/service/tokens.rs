@@ -13,7 +13,18 @@ pub fn tokenize(text: &TextModel, prompt: &InversePrompt) -> Result<TokenizedPro
         Read::LabelSlot { .. } => text.prompt(&messages),
         Read::Response { .. } => text.response(&messages),
     };
-    tokens.map_err(|error| JudgeError::new(ErrorCode::InvalidArgument, error.to_string()))
+    match tokens {
+        Ok(tokens) if tokens.dropped > 0 => Err(JudgeError::new(
+            ErrorCode::InvalidArgument,
+            format!(
+                "the text holds {} bytes that this model's vocabulary cannot express, such as control characters: \
+                 remove them",
+                tokens.dropped
+            ),
+        )),
+        Ok(tokens) => Ok(tokens),
+        Err(error) => Err(JudgeError::new(ErrorCode::InvalidArgument, error.to_string())),
+    }
 }
 
 /// What the engine reads of a tokenised prompt; `letters` are the ids of the answer slot.
