@@ -269,7 +269,7 @@ fn log_softmax(logits: &[f32]) -> Vec<f64> {
     logits.iter().map(|x| f64::from(*x) - max - sum).collect()
 }
 
-/// The bound.
+/// The bound. Measured: labels 4.5e-5, tokens 5.6e-5.
 const CANDLE: f64 = 1e-4;
 
 #[test]
@@ -294,15 +294,20 @@ fn labels_and_responses_agree_with_candle_on_the_same_weights() {
     assert!(spans.worst <= CANDLE, "span tokens: {spans}");
 }
 
+/// Measured: labels 4.6e-5, tokens 9.2e-5, means of spans 1.5e-5 (the file holds six decimals).
 #[test]
 fn labels_and_responses_agree_with_llama_cpp_on_f32_weights() {
     let Some(model) = support::backbone() else { return };
     let comparison = Comparison::with_recorded("llama.cpp, f32 weights", ours(&model), &cases(F32));
-    for differences in [comparison.labels, comparison.tokens, comparison.span_means] {
-        assert!(differences.worst <= 1e-3, "{differences}");
+    for (differences, bound) in [(comparison.labels, 2e-4), (comparison.tokens, 2e-4), (comparison.span_means, 5e-5)] {
+        assert!(differences.worst <= bound, "{differences}");
     }
 }
 
+/// llama.cpp rounds activations to 8 bits on this file. Means of spans, which the likelihood reads, keep the issue's
+/// bound: mean 0.01, worst 0.05. Single labels and tokens cannot: llama.cpp itself is as far from its own f32 run as
+/// we are, value for value (labels 0.12 nat root mean square, worst 0.47; tokens 0.09 and 0.89; means of spans 0.016
+/// and 0.038; shares of A, B and C 0.017 and 0.08).
 #[test]
 fn quantised_llama_cpp_is_as_far_from_us_as_from_its_own_f32_run() {
     let Some(model) = support::backbone() else { return };
@@ -313,13 +318,16 @@ fn quantised_llama_cpp_is_as_far_from_us_as_from_its_own_f32_run() {
     let ours = Comparison::with_recorded("ours against llama.cpp with 8-bit activations", ours(&model), &quantised);
     let own = exact.iter().zip(&quantised).map(|(exact, quantised)| (&exact.recorded, &quantised.recorded));
     let own = Comparison::new("llama.cpp with f32 weights against itself with 8-bit activations", own);
-    for (ours, own) in [
-        (ours.labels, own.labels),
-        (ours.tokens, own.tokens),
-        (ours.span_means, own.span_means),
-        (ours.shares, own.shares),
+    assert!(ours.span_means.mean().abs() <= 0.01 && ours.span_means.worst <= 0.05, "{}", ours.span_means);
+    for (ours, own, root_mean_square, worst) in [
+        (ours.labels, own.labels, 0.13, 0.5),
+        (ours.tokens, own.tokens, 0.1, 0.95),
+        (ours.span_means, own.span_means, 0.02, 0.05),
+        (ours.shares, own.shares, 0.02, 0.09),
     ] {
-        assert!((ours.root_mean_square() - own.root_mean_square()).abs() <= 1e-3, "{ours}; its own: {own}");
-        assert!((ours.worst - own.worst).abs() <= 1e-3, "{ours}; its own: {own}");
+        assert!(ours.mean().abs() <= 0.02 && ours.root_mean_square() <= root_mean_square, "{ours}");
+        assert!(ours.worst <= worst, "{ours}");
+        assert!((ours.root_mean_square() - own.root_mean_square()).abs() <= 2e-4, "{ours}; its own: {own}");
+        assert!((ours.worst - own.worst).abs() <= 2e-4, "{ours}; its own: {own}");
     }
 }

@@ -47,17 +47,18 @@ impl DecoderConfig {
         }
         let hidden = gguf.integer(&key("embedding_length"))?;
         let heads = gguf.integer(&key("attention.head_count"))?;
-        let kv_heads = gguf.integer(&key("attention.head_count_kv")).unwrap_or(heads);
+        let given = |name: &str| gguf.value(&key(name)).map(|_| key(name));
+        let optional = |name: &str, default: usize| given(name).map_or(Ok(default), |key| gguf.integer(&key));
         let config = Self {
             layers: gguf.integer(&key("block_count"))?,
             hidden,
             feed_forward: gguf.integer(&key("feed_forward_length"))?,
             heads,
-            kv_heads,
-            head_dim: gguf.integer(&key("attention.key_length")).unwrap_or(hidden.checked_div(heads).unwrap_or(0)),
+            kv_heads: optional("attention.head_count_kv", heads)?,
+            head_dim: optional("attention.key_length", hidden.checked_div(heads).unwrap_or(0))?,
             vocabulary: gguf.rows("token_embd.weight")?,
             context_length: gguf.integer(&key("context_length"))?,
-            rope_theta: gguf.float(&key("rope.freq_base")).unwrap_or(10_000.0),
+            rope_theta: given("rope.freq_base").map_or(Ok(10_000.0), |key| gguf.float(&key))?,
             norm_epsilon: gguf.float(&key("attention.layer_norm_rms_epsilon"))?,
             architecture,
         };
