@@ -1,6 +1,9 @@
 //! Element-wise kernels. Each runs with the widest instructions of the machine (`pulp` picks them once) and reduces
 //! over fixed lanes, so that its bits do not depend on how rows are grouped.
 
+// `with_simd` builds a struct from each signature and needs its lifetimes named.
+#![allow(clippy::needless_lifetimes)]
+
 use pulp::{Arch, Simd, with_simd};
 
 /// Lanes of every reduction, whatever the machine's vectors hold.
