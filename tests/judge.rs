@@ -25,9 +25,13 @@ fn a_group_in_any_order_is_each_candidate_alone_to_the_last_bit() {
     for overrides in [
         LIKELIHOOD,
         LABEL_SLOT,
-        OptionOverrides { layout: Some(Layout::Released), ..LABEL_SLOT },
         OptionOverrides { calibration: Some(Calibration::Contextual), ..LIKELIHOOD },
-        OptionOverrides { calibration: Some(Calibration::Contextual), persona_block: Some(true), ..LABEL_SLOT },
+        OptionOverrides {
+            layout: Some(Layout::Released),
+            calibration: Some(Calibration::Contextual),
+            persona_block: Some(true),
+            ..LABEL_SLOT
+        },
     ] {
         let whole = party(&RESPONSES);
         let together = verdicts(&whole, &overrides);

@@ -116,8 +116,9 @@ fn odd_responses_are_judged_or_refused_with_their_field() {
         for (verdict, response) in verdicts.iter().zip(judged) {
             check(verdict.as_ref().unwrap_or_else(|error| panic!("{response:?}: {error}")));
         }
-        for index in judged.len()..responses.len() {
-            let error = verdicts[index].as_ref().unwrap_err();
+        assert_eq!(verdicts.len(), responses.len());
+        for (index, verdict) in verdicts.iter().enumerate().skip(judged.len()) {
+            let error = verdict.as_ref().unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidArgument);
             assert_eq!(error.field, Some(format!("candidates[{index}].response")));
         }
