@@ -1,6 +1,7 @@
 //! One piece of work: prompts → tree → chunks → readings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use super::tree::{NodeId, TokenTree};
 use super::{Cancel, EngineError, Prompt, Read, Reading};
@@ -73,53 +74,73 @@ fn chunks(tree: &TokenTree, limit: usize) -> Vec<Vec<Piece>> {
 /// Where an answer goes: prompt and index in its log-probabilities.
 type Slot = (usize, usize);
 
-/// The rows that are read, and the answers so far.
-struct Wanted {
-    /// By node and offset: the target tokens and where their log-probabilities go.
-    rows: HashMap<(NodeId, usize), Vec<(TokenId, Slot)>>,
+/// Rows of one node that one prompt reads, as offsets into the node.
+struct Want {
+    prompt: usize,
+    rows: Range<usize>,
+}
+
+/// Who reads where, and the answers so far. Holds one entry per prompt and node, not per row: a group of ten thousand
+/// candidates reads millions of rows.
+struct Wanted<'a> {
+    prompts: &'a [Prompt],
+    by_node: HashMap<NodeId, Vec<Want>>,
     answers: Vec<Vec<f64>>,
 }
 
-impl Wanted {
-    fn new(tree: &TokenTree, prompts: &[Prompt]) -> Self {
-        let mut wanted = Self { rows: HashMap::new(), answers: Vec::with_capacity(prompts.len()) };
+impl<'a> Wanted<'a> {
+    fn new(tree: &TokenTree, prompts: &'a [Prompt]) -> Self {
+        let mut by_node: HashMap<NodeId, Vec<Want>> = HashMap::new();
+        let mut answers = Vec::with_capacity(prompts.len());
         for (index, prompt) in prompts.iter().enumerate() {
-            match &prompt.read {
-                Read::Next(targets) => {
-                    let end = tree.end(index);
-                    let row = wanted.rows.entry((end, tree.nodes()[end].tokens.len() - 1)).or_default();
-                    row.extend(targets.iter().enumerate().map(|(slot, target)| (*target, (index, slot))));
-                    wanted.answers.push(vec![f64::NAN; targets.len()]);
-                }
-                Read::Span(span) => {
-                    let path = tree.path(tree.end(index));
-                    let mut path = path.iter().map(|id| (*id, &tree.nodes()[*id])).peekable();
-                    for (slot, position) in span.clone().enumerate() {
-                        let before = position - 1;
-                        while path.next_if(|(_, node)| node.start + node.tokens.len() <= before).is_some() {}
-                        if let Some((id, node)) = path.peek() {
-                            let row = wanted.rows.entry((*id, before - node.start)).or_default();
-                            row.push((prompt.ids[position], (index, slot)));
-                        }
-                    }
-                    wanted.answers.push(vec![f64::NAN; span.len()]);
+            let (count, rows) = match &prompt.read {
+                Read::Next(targets) => (targets.len(), prompt.ids.len() - 1..prompt.ids.len()),
+                Read::Span(span) => (span.len(), span.start.saturating_sub(1)..span.end.saturating_sub(1)),
+            };
+            answers.push(vec![f64::NAN; count]);
+            for id in tree.path(tree.end(index)) {
+                let node = &tree.nodes()[id];
+                let end = node.start + node.tokens.len();
+                let rows = rows.start.max(node.start)..rows.end.min(end);
+                if !rows.is_empty() {
+                    let rows = rows.start - node.start..rows.end - node.start;
+                    by_node.entry(id).or_default().push(Want { prompt: index, rows });
                 }
             }
         }
-        wanted
+        Self { prompts, by_node, answers }
     }
 
     /// The rows of a chunk that are read, ascending.
-    fn reads(&mut self, chunk: &[Piece]) -> Reads {
-        let mut reads = Reads::default();
-        let offsets = chunk.iter().flat_map(|piece| (piece.from..piece.to).map(|offset| (piece.node, offset)));
-        for (row, place) in offsets.enumerate() {
-            if let Some(wanted) = self.rows.remove(&place) {
-                let (targets, slots) = wanted.into_iter().unzip();
-                reads.rows.push(row);
-                reads.targets.push(targets);
-                reads.slots.push(slots);
+    fn reads(&self, tree: &TokenTree, chunk: &[Piece]) -> Reads {
+        let mut rows: BTreeMap<usize, (Vec<TokenId>, Vec<Slot>)> = BTreeMap::new();
+        let mut first_row = 0;
+        for piece in chunk {
+            let start = tree.nodes()[piece.node].start;
+            for want in self.by_node.get(&piece.node).into_iter().flatten() {
+                let prompt = &self.prompts[want.prompt];
+                for offset in want.rows.start.max(piece.from)..want.rows.end.min(piece.to) {
+                    let (targets, slots) = rows.entry(first_row + offset - piece.from).or_default();
+                    match &prompt.read {
+                        Read::Next(next) => {
+                            targets.extend(next);
+                            slots.extend((0..next.len()).map(|slot| (want.prompt, slot)));
+                        }
+                        Read::Span(span) => {
+                            let read = start + offset + 1;
+                            targets.push(prompt.ids[read]);
+                            slots.push((want.prompt, read - span.start));
+                        }
+                    }
+                }
             }
+            first_row += piece.to - piece.from;
+        }
+        let mut reads = Reads::default();
+        for (row, (targets, slots)) in rows {
+            reads.rows.push(row);
+            reads.targets.push(targets);
+            reads.slots.push(slots);
         }
         reads
     }
@@ -136,14 +157,14 @@ struct Live {
 struct Walk<'a> {
     decoder: &'a Decoder,
     tree: &'a TokenTree,
-    wanted: Wanted,
+    wanted: Wanted<'a>,
     /// Rank after the last node of each subtree.
     until: Vec<usize>,
     live: Vec<Live>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(decoder: &'a Decoder, tree: &'a TokenTree, wanted: Wanted) -> Self {
+    fn new(decoder: &'a Decoder, tree: &'a TokenTree, wanted: Wanted<'a>) -> Self {
         let order = tree.depth_first();
         let mut until = vec![0; order.len()];
         for (rank, id) in order.iter().enumerate().rev() {
@@ -178,7 +199,7 @@ impl<'a> Walk<'a> {
                 ancestors,
             });
         }
-        let reads = self.wanted.reads(chunk);
+        let reads = self.wanted.reads(self.tree, chunk);
         let (hidden, blocks) = self.decoder.forward(&runs, &earlier, &reads.rows);
         let scores = self.decoder.read(&hidden, &reads.targets);
         for (scores, slots) in scores.iter().zip(reads.slots) {

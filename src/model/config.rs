@@ -1,5 +1,6 @@
 //! Shape of a backbone, read from the file's metadata.
 
+use super::matmul::{MIN_SHARE, UNCUT};
 use super::{Gguf, ModelError};
 
 /// Architectures that the decoder block computes today.
@@ -46,20 +47,25 @@ impl DecoderConfig {
         }
         let hidden = gguf.integer(&key("embedding_length"))?;
         let heads = gguf.integer(&key("attention.head_count"))?;
-        let kv_heads = gguf.integer(&key("attention.head_count_kv")).unwrap_or(heads);
+        let given = |name: &str| gguf.value(&key(name)).map(|_| key(name));
+        let optional = |name: &str, default: usize| given(name).map_or(Ok(default), |key| gguf.integer(&key));
         let config = Self {
+            architecture: architecture.clone(),
             layers: gguf.integer(&key("block_count"))?,
             hidden,
             feed_forward: gguf.integer(&key("feed_forward_length"))?,
             heads,
-            kv_heads,
-            head_dim: gguf.integer(&key("attention.key_length")).unwrap_or(hidden.checked_div(heads).unwrap_or(0)),
+            kv_heads: optional("attention.head_count_kv", heads)?,
+            head_dim: optional("attention.key_length", hidden.checked_div(heads).unwrap_or(0))?,
             vocabulary: gguf.rows("token_embd.weight")?,
             context_length: gguf.integer(&key("context_length"))?,
-            rope_theta: gguf.float(&key("rope.freq_base")).unwrap_or(10_000.0),
+            rope_theta: given("rope.freq_base").map_or(Ok(10_000.0), |key| gguf.float(&key))?,
             norm_epsilon: gguf.float(&key("attention.layer_norm_rms_epsilon"))?,
-            architecture,
         };
+        let rotated = optional("rope.dimension_count", config.head_dim)?;
+        if rotated != config.head_dim {
+            return refuse(&format!("rotating {rotated} of {} dimensions", config.head_dim));
+        }
         config.check(gguf)?;
         Ok(config)
     }
@@ -68,20 +74,30 @@ impl DecoderConfig {
         let shape_ok = self.layers > 0
             && self.hidden > 0
             && self.feed_forward > 0
+            && self.heads > 0
             && self.kv_heads > 0
             && self.heads.is_multiple_of(self.kv_heads)
             && self.head_dim > 0
             && self.head_dim.is_multiple_of(2)
-            && self.context_length > 0
-            && self.vocabulary > 2;
-        if shape_ok {
-            Ok(())
-        } else {
-            Err(ModelError::File {
+            && self.context_length > 0;
+        if !shape_ok {
+            return Err(ModelError::File {
                 path: gguf.path().to_owned(),
                 reason: format!("its metadata describes an impossible shape: {self:?}"),
-            })
+            });
         }
+        // The products of smaller shapes would take paths of gemm whose bits depend on the number of rows.
+        let longest = self.feed_forward.max(self.heads * self.head_dim);
+        let large_enough = self.vocabulary >= MIN_SHARE
+            && self.hidden.min(self.feed_forward).min(self.head_dim) > 2
+            && (self.hidden > 64 || longest <= UNCUT);
+        if !large_enough {
+            return Err(ModelError::Unsupported(format!(
+                "the backbone {} is too small to be computed: {self:?}",
+                gguf.path().display()
+            )));
+        }
+        Ok(())
     }
 
     /// Columns of the fused query, key and value projection.

@@ -1,6 +1,9 @@
 //! Element-wise kernels. Each runs with the widest instructions of the machine (`pulp` picks them once) and reduces
 //! over fixed lanes, so that its bits do not depend on how rows are grouped.
 
+// `with_simd` builds a struct from each signature and needs its lifetimes named.
+#![allow(clippy::needless_lifetimes)]
+
 use pulp::{Arch, Simd, with_simd};
 
 /// Lanes of every reduction, whatever the machine's vectors hold.
@@ -40,7 +43,8 @@ fn fold(lanes: [f32; LANES], join: impl Fn(f32, f32) -> f32) -> f32 {
     lanes[0]
 }
 
-/// `out = x / sqrt(mean(x^2) + epsilon) * weight`, row by row.
+/// `out = x / sqrt(mean(x^2) + epsilon) * weight`, row by row. A row whose mean overflows becomes NaN: dividing by
+/// infinity would make zeros of it, which look like a result.
 #[with_simd(rms_norm = Arch::new())]
 #[inline(always)]
 pub fn rms_norm_with<'a, S: Simd>(_: S, x: &'a [f32], weight: &'a [f32], epsilon: f32, out: &'a mut [f32]) {
@@ -57,7 +61,7 @@ pub fn rms_norm_with<'a, S: Simd>(_: S, x: &'a [f32], weight: &'a [f32], epsilon
             }
         }
         let mean = fold(lanes, |a, b| a + b) / width as f32;
-        let scale = 1.0 / (mean + epsilon).sqrt();
+        let scale = if mean.is_finite() { 1.0 / (mean + epsilon).sqrt() } else { f32::NAN };
         for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
             *out = x * scale * weight;
         }
@@ -188,6 +192,9 @@ mod tests {
                 assert!((f64::from(out[row * 20 + i]) - expected).abs() < 1e-5);
             }
         }
+        let mut large = [1.0, 1e20];
+        rms_norm(&[1.0, 1e20], &[1.0, 1.0], 1e-5, &mut large);
+        assert!(large.iter().all(|value| value.is_nan()));
         let mut gated = vec![0.0; 20];
         silu_gate(&x, 20, &mut gated);
         for i in 0..20 {

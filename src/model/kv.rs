@@ -53,7 +53,7 @@ impl KvBlock {
         &self.values[(layer * self.kv_heads + head) * size..][..size]
     }
 
-    /// The keys and values of each head of one layer, to be filled by [`store`].
+    /// The keys and values of each head of one layer, to be filled by `store`.
     pub fn heads_mut(&mut self, layer: usize) -> impl Iterator<Item = (&mut [f32], &mut [f32])> {
         let (keys, values) = (self.head_dim * self.padded, self.head_dim * self.tokens);
         let skip = layer * self.kv_heads;

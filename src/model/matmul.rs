@@ -14,11 +14,11 @@ pub const MIN_ROWS: usize = 2;
 /// Columns of one vector of the widest kernel; column splits are multiples of it.
 const LANES: usize = 16;
 
-/// The fewest columns that one thread takes.
-const MIN_SHARE: usize = 128;
+/// The fewest columns that one thread takes: with [`MIN_ROWS`] rows, more results than gemm's path for 16 x 16 takes.
+pub const MIN_SHARE: usize = 144;
 
 /// The longest inner dimension that gemm never cuts.
-const UNCUT: usize = 512;
+pub const UNCUT: usize = 512;
 
 /// A `[k, n]` matrix to multiply with, in one of two layouts.
 #[derive(Clone, Copy)]
@@ -115,10 +115,7 @@ fn check(shape: Shape, x: Rows<'_>, w: Operand<'_>, out: &Output<'_>) {
     let fits = match w.layout {
         Layout::ByInput { stride } => stride >= columns && end(inner, stride, columns) <= w.data.len(),
         Layout::ByOutput { stride } => {
-            columns >= MIN_SHARE
-                && rows * columns > 256
-                && stride >= inner
-                && end(columns, stride, inner) <= w.data.len()
+            columns >= MIN_SHARE && stride >= inner && end(columns, stride, inner) <= w.data.len()
         }
     };
     assert!(fits, "right operand is too short");

@@ -130,7 +130,7 @@ impl Plan<'_> {
     }
 
     /// Content-free prompts for contextual calibration, shared by all candidates (their `case_id` is empty); empty
-    /// without calibration. Their readings are the last argument of [`super::conclude`].
+    /// without calibration. Their readings are the last argument of [`conclude`](super::conclude()).
     pub fn baseline(&self) -> &[InversePrompt] {
         &self.baseline
     }

@@ -50,6 +50,7 @@ impl DimensionVerdicts {
 pub struct Provenance {
     pub model: String,
     pub model_digest: Digest,
+    /// Prompt template, chat template, answer slot, persona block, t and b of the likelihood.
     pub prompt_digest: Digest,
     pub label_space_digest: Digest,
     pub evidence: super::EvidenceKind,

@@ -12,7 +12,7 @@ mod tests;
 
 /// Messages, client and server generated from `proto/prism/judge/v1/judge.proto`.
 pub mod pb {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::doc_markdown)]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::large_enum_variant)]
     tonic::include_proto!("prism.judge.v1");
 
     /// The compiled contract, for reflection.

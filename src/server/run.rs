@@ -80,8 +80,12 @@ where
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     let setup = |error: &dyn Display| ServeError::Setup(error.to_string());
-    let descriptors =
-        || tonic_reflection::server::Builder::configure().register_encoded_file_descriptor_set(pb::DESCRIPTORS);
+    let descriptors = || {
+        // With the health service and the error details, so that tools can call and print those too.
+        let sets = [pb::DESCRIPTORS, tonic_health::pb::FILE_DESCRIPTOR_SET, tonic_types::pb::FILE_DESCRIPTOR_SET];
+        let builder = tonic_reflection::server::Builder::configure();
+        sets.into_iter().fold(builder, |builder, set| builder.register_encoded_file_descriptor_set(set))
+    };
     let reflection = options.reflection.then(|| descriptors().build_v1()).transpose().map_err(|e| setup(&e))?;
     // grpcurl before 1.9 asks for the older version.
     let alpha = options.reflection.then(|| descriptors().build_v1alpha()).transpose().map_err(|e| setup(&e))?;

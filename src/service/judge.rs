@@ -30,7 +30,6 @@ pub struct Judge {
 pub(super) struct Identity {
     pub model: String,
     pub model_digest: Digest,
-    pub prompt_digest: Digest,
     pub parameters: u64,
     pub threads: usize,
 }
@@ -56,12 +55,7 @@ impl Judge {
         let parameters = decoder.parameters();
         let engine = Engine::start(decoder, CHUNK_TOKENS).map_err(OpenError::Thread)?;
         let slot = slot::choose(&engine, &text, (&spaces, &template), config.answer_slot)?;
-        let prompt_digest = Digest::builder("prism-judge prompt 1")
-            .field("template", template.digest().as_bytes())
-            .field("chat_template", text.template().source().as_bytes())
-            .field("answer_slot", slot.letters.concat().as_bytes())
-            .finish();
-        let identity = Identity { model: config.model_name.clone(), model_digest, prompt_digest, parameters, threads };
+        let identity = Identity { model: config.model_name.clone(), model_digest, parameters, threads };
         let options = config.overrides.over(&config::defaults(parameters));
         Ok(Self { text, spaces, template, slot, options, identity, engine })
     }
@@ -148,11 +142,23 @@ impl Judge {
         Ok(first..work.len())
     }
 
+    /// The digest of everything between a request and its numbers that no other field of the provenance names.
+    pub(super) fn prompt_digest(&self, options: &Options) -> Digest {
+        Digest::builder("prism-judge prompt 1")
+            .field("template", self.template.digest().as_bytes())
+            .field("chat_template", self.text.template().source().as_bytes())
+            .field("answer_slot", self.slot.letters.concat().as_bytes())
+            .field("persona_block", &[u8::from(options.persona_block)])
+            .field("likelihood_t", &options.scale.t.to_bits().to_le_bytes())
+            .field("likelihood_b", &options.scale.b.to_bits().to_le_bytes())
+            .finish()
+    }
+
     fn provenance(&self, options: &Options) -> Provenance {
         Provenance {
             model: self.identity.model.clone(),
             model_digest: self.identity.model_digest,
-            prompt_digest: self.identity.prompt_digest,
+            prompt_digest: self.prompt_digest(options),
             label_space_digest: self.spaces.digest(),
             evidence: options.evidence,
             layout: options.layout,

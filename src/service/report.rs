@@ -59,7 +59,7 @@ impl Judge {
             version: env!("CARGO_PKG_VERSION"),
             model: identity.model.clone(),
             model_digest: identity.model_digest,
-            prompt_digest: identity.prompt_digest,
+            prompt_digest: self.prompt_digest(&self.options),
             label_space_digest: self.spaces.digest(),
             architecture: backbone.architecture.clone(),
             parameters: identity.parameters,

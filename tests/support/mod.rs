@@ -2,6 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod cli;
+pub mod judge;
+pub mod tiny;
 
 use std::path::PathBuf;
 

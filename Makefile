@@ -1,0 +1,86 @@
+# Every habit of this project. `make` lists them.
+
+CARGO ?= cargo
+PYTHON ?= python3
+BINARY := $(or $(CARGO_TARGET_DIR),target)/release/prism-judge
+VENV := .venv
+BUF := $(VENV)/bin/buf
+BUF_VERSION := 1.75.0
+DATA := ../shared/data/dev
+PEER := scripts/peers/llama_cpp
+# MODEL=... judges with another model, by name or by the path of its GGUF file.
+MODEL ?=
+FILE = $(abspath $(or $(MODEL),$(shell $(BINARY) models fetch)))
+FILES ?= $(wildcard $(DATA)/*big5*.jsonl $(DATA)/diagnosis.dev.jsonl)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list these habits
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## build, fetch the default model once, judge the built-in examples
+	$(CARGO) run --release --locked -- demo
+
+.PHONY: build
+build: ## the release binary
+	$(CARGO) build --release --locked
+
+.PHONY: model
+model: build ## fetch and check the default model; does nothing if it is here
+	$(BINARY) models fetch
+
+.PHONY: test
+test: model ## all tests, with the real model
+	$(CARGO) test --release --locked
+
+.PHONY: test-fast
+test-fast: ## unit tests only
+	$(CARGO) test --release --locked --lib
+
+.PHONY: fmt
+fmt: ## format the code
+	$(CARGO) fmt
+
+.PHONY: lint
+lint: proto-lint ## formatting, clippy, rustdoc and the wire contract
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --document-private-items
+
+.PHONY: proto-lint
+proto-lint: $(BUF) ## buf lint of proto/
+	$(BUF) lint
+
+$(BUF):
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet buf-bin==$(BUF_VERSION)
+
+.PHONY: serve
+serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
+	$(BINARY) serve --reflection
+
+.PHONY: bench-quality
+bench-quality: model ## AUC, P-AUC and G-Acc on ../shared/data/dev (FILES="..." MODEL=...)
+	$(BINARY) bench $(addprefix --model ,$(MODEL)) $(FILES)
+
+.PHONY: bench-speed
+bench-speed: model $(PEER)/node_modules ## prompt speed against llama.cpp, taking turns (needs Node 20)
+	$(PYTHON) scripts/speed_vs_llama_cpp.py --binary $(BINARY) --model $(FILE)
+
+.PHONY: oracle-tokens
+oracle-tokens: model $(PEER)/node_modules ## regenerate the golden token ids from llama.cpp (needs Node 20)
+	cd $(PEER) && node golden_tokens.mjs $(FILE)
+
+.PHONY: oracle-logprobs
+oracle-logprobs: model $(PEER)/node_modules ## regenerate the golden log-probabilities from llama.cpp (needs Node 20)
+	cd $(PEER) && node golden_logprobs.mjs $(FILE)
+
+$(PEER)/node_modules: $(PEER)/package-lock.json
+	cd $(PEER) && npm ci
+	@touch $@
+
+.PHONY: ci
+ci: ## what the CI machine runs
+	.ci/run
