@@ -23,7 +23,7 @@ fn options(evidence: EvidenceKind, label_order: LabelOrder, calibration: Calibra
         label_order,
         calibration,
         persona_block: false,
-        scale: LikelihoodScale::default(),
+        scale: LikelihoodScale { t: 1.0, b: 0.0 },
     }
 }
 
