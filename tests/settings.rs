@@ -70,11 +70,30 @@ fn a_file_that_is_no_model_is_named_with_the_reason() {
 }
 
 #[test]
-fn the_output_file_may_not_be_the_input() {
+fn an_output_file_may_not_be_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
     std::fs::write(&path, "{}\n").unwrap();
-    let output = run(&["score", path.to_str().unwrap(), "--output", path.to_str().unwrap()], b"");
-    assert_eq!(output.status.code(), Some(64));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    let path = path.to_str().unwrap();
+    for args in [["score", path, "--output", path], ["bench", path, "--scores", path]] {
+        let output = run(&args, b"");
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "{}\n", "{args:?}");
+    }
+}
+
+#[test]
+fn an_output_file_keeps_its_old_content_when_the_work_cannot_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let [rows, old] = ["rows.jsonl", "old.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&rows, "{}\n").unwrap();
+    std::fs::write(&old, "old\n").unwrap();
+    let [rows, old, folder] = [&*rows, &*old, folder.path()].map(|path| path.to_str().unwrap());
+    for (command, flag) in [("score", "--output"), ("bench", "--scores")] {
+        for args in [[command, rows, flag, old, "--model", "absent.gguf"], [command, folder, flag, old, "--threads", "1"]] {
+            let output = run(&args, b"");
+            assert!(matches!(output.status.code(), Some(1 | 64)), "{args:?}: {}", stderr(&output));
+            assert_eq!(std::fs::read_to_string(old).unwrap(), "old\n", "{args:?}");
+        }
+    }
 }

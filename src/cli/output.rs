@@ -20,6 +20,16 @@ pub fn writer(path: Option<&Path>) -> Result<Box<dyn Write>, CliError> {
     }
 }
 
+/// Refuses to replace the input by what `flag` writes.
+pub fn refuse_input(flag: &str, output: &Path, input: &Path) -> Result<(), CliError> {
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(input), Ok(output)) if input == output => {
+            Err(CliError::Setting(format!("{flag} {} is the input itself; choose another file", output.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes a finished text to standard output.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();

@@ -1,7 +1,7 @@
 //! `prism-judge score`: JSONL in, one JSON verdict a line out.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::drive::{Driver, LineResult};
 use super::input::Source;
@@ -45,16 +45,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let source = Source::new(&args.file);
     if let Some(output) = &args.output {
-        refuse_same_file(&args.file, output)?;
+        output::refuse_input("--output", output, &args.file)?;
     }
     if source == Source::Stdin && io::stdin().is_terminal() {
         eprintln!("reading rows from the terminal, one JSON object a line; end with Ctrl-D");
     }
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
-    if let Source::File(path) = &source {
-        // Before the model is loaded, so that a wrong name is told at once.
-        std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?;
-    }
+    source.check()?;
     let judge = args.judge.open()?;
     let mut writer = output::writer(args.output.as_deref())?;
     let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, source.size()) };
@@ -84,13 +81,4 @@ fn write(writer: &mut dyn Write, result: &LineResult<'_>) -> Result<(), CliError
         writer.flush()
     };
     lines(writer).map_err(|error| CliError::write(&error))
-}
-
-fn refuse_same_file(input: &Path, output: &Path) -> Result<(), CliError> {
-    match (input.canonicalize(), output.canonicalize()) {
-        (Ok(input), Ok(output)) if input == output => {
-            Err(CliError::Setting(format!("--output {} is the input itself; choose another file", output.display())))
-        }
-        _ => Ok(()),
-    }
 }
