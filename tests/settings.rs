@@ -97,3 +97,18 @@ fn an_output_file_keeps_its_old_content_when_the_work_cannot_start() {
         }
     }
 }
+
+/// `/dev/full` refuses every write.
+#[test]
+#[cfg(target_os = "linux")]
+fn nobody_on_standard_error_changes_no_exit_status() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (args, expected) in [
+        (vec!["score", "no-such-file.jsonl"], 1),
+        (vec!["models", "verify", "smolm2"], 64),
+        (vec!["serve", "--listen", "127.0.0.1:0", "--model", "Cargo.toml"], 1),
+    ] {
+        let status = support::cli::binary(&args).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(expected), "{args:?}");
+    }
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use super::CliError;
+use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
@@ -74,7 +74,7 @@ impl JudgeArgs {
         };
         let path = Cache::from_environment()?.fetch(model, &mut |step| {
             if step == Progress::Download {
-                eprintln!("fetching {} ({} MB), once", model.name, model.bytes / 1_000_000);
+                output::tell(&format_args!("fetching {} ({} MB), once", model.name, model.bytes / 1_000_000));
             }
         })?;
         Ok(self.with_model(path))

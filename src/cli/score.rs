@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         output::refuse_input("--output", output, &args.file)?;
     }
     if source == Source::Stdin && io::stdin().is_terminal() {
-        eprintln!("reading rows from the terminal, one JSON object a line; end with Ctrl-D");
+        output::tell(&"reading rows from the terminal, one JSON object a line; end with Ctrl-D");
     }
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
     source.check()?;

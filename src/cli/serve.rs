@@ -79,6 +79,8 @@ fn start_log() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // It would report them on standard error, by a panic if that is what failed.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
 }
