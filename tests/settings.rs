@@ -17,6 +17,8 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["score", "--likelihood-t", "-1"], "above zero"),
         (vec!["score", "--likelihood-b", "inf"], "finite"),
         (vec!["score", "--model", "smolm2"], "smollm2-135m-instruct"),
+        (vec!["models", "fetch", "smolm2"], "smollm2-135m-instruct"),
+        (vec!["models", "verify", "smolm2"], "smollm2-135m-instruct"),
         (vec!["serve", "--listen", "here"], "HOST:PORT"),
         (vec!["bench"], "FILE"),
         (vec!["judge"], "unrecognized subcommand"),
@@ -111,4 +113,12 @@ fn nobody_on_standard_error_changes_no_exit_status() {
         let status = support::cli::binary(&args).stderr(full()).status().unwrap();
         assert_eq!(status.code(), Some(expected), "{args:?}");
     }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error_of_models() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = support::cli::binary(&["models", "list"]).stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }

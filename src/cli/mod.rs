@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Score(args) => score::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Models(args) => return models::run(&args),
+        Command::Models(args) => models::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
