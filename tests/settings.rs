@@ -72,6 +72,22 @@ fn a_file_that_is_no_model_is_named_with_the_reason() {
 }
 
 #[test]
+fn a_file_of_wording_that_cannot_be_used_is_a_wrong_setting_of_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken");
+    std::fs::write(&path, "{{ respnse }}").unwrap();
+    // The wording is read first: any file will do as the model.
+    let model = ["--model", path.to_str().unwrap()];
+    for command in [&["score"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        for flag in ["--label-spaces", "--prompt-template"] {
+            let output = run(&[command, &[flag, path.to_str().unwrap()], &model].concat(), b"");
+            assert_eq!(output.status.code(), Some(64), "{command:?} {flag}: {}", stderr(&output));
+            assert!(stderr(&output).contains("broken"), "{command:?} {flag}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn an_output_file_may_not_be_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");

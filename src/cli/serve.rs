@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome};
-use crate::server::{self, ServerOptions};
+use crate::server::{self, ServeError, ServerOptions};
 use crate::service::Judge;
 
 const EXAMPLES: &str = "\
@@ -55,8 +55,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
             .await
             .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
         let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
-        let load = move || Judge::open(&config).map_err(|error| CliError::from(error).to_string());
-        server::run(listener, load, options, stop).await.map_err(|error| CliError::Failed(error.to_string()))
+        let load = move || Judge::open(&config).map_err(CliError::from);
+        server::run(listener, load, options, stop).await.map_err(|error| match error {
+            ServeError::Load(error) => error,
+            other => CliError::Failed(other.to_string()),
+        })
     });
     runtime.shutdown_timeout(THREADS_END);
     served.map(|()| Outcome::Done)

@@ -44,10 +44,10 @@ impl Default for ServerOptions {
 
 /// Why the server ended otherwise than by its shutdown signal.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The model could not be loaded; the reason.
+pub enum ServeError<E> {
+    /// The judge could not be loaded; the reason.
     #[error("{0}")]
-    Load(String),
+    Load(E),
     #[error("the server failed: {0}")]
     Transport(#[from] tonic::transport::Error),
     #[error("the server failed: {0}")]
@@ -64,10 +64,10 @@ pub async fn run<S, E>(
     load: impl FnOnce() -> Result<S, E> + Send + 'static,
     options: ServerOptions,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError>
+) -> Result<(), ServeError<E>>
 where
     S: Scorer,
-    E: Display + Send + 'static,
+    E: Send + 'static,
 {
     let address = listener.local_addr().map_err(|error| ServeError::Setup(error.to_string()))?;
     let judge = Arc::new(OnceLock::new());
@@ -120,11 +120,13 @@ where
                     report(&reporter, ServingStatus::Serving).await;
                     tracing::info!("the model is loaded, serving");
                 }
-                failed => {
+                Ok(Err(reason)) => {
                     server.abort();
-                    let reason = failed.map(Result::err).map(|error| error.map(|error| error.to_string()));
-                    let reason = reason.ok().flatten();
-                    return Err(ServeError::Load(reason.unwrap_or_else(|| "loading the model panicked".to_owned())));
+                    return Err(ServeError::Load(reason));
+                }
+                Err(error) => {
+                    server.abort();
+                    return Err(ServeError::Setup(error.to_string()));
                 }
             },
         }
@@ -153,7 +155,7 @@ async fn report(reporter: &HealthReporter, status: ServingStatus) {
     }
 }
 
-fn flatten(ended: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> Result<(), ServeError> {
+fn flatten<E>(ended: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> Result<(), ServeError<E>> {
     match ended {
         Ok(served) => Ok(served?),
         Err(error) => Err(ServeError::Setup(error.to_string())),

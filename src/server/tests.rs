@@ -139,7 +139,7 @@ struct Harness {
     address: SocketAddr,
     channel: Channel,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<Result<(), ServeError>>,
+    served: JoinHandle<Result<(), ServeError<String>>>,
     released: Arc<AtomicBool>,
     stopped: mpsc::Receiver<crate::engine::Stop>,
     waiting: Option<oneshot::Receiver<()>>,
