@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio_stream::StreamExt as _;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -14,11 +15,15 @@ use tonic_health::ServingStatus;
 use tonic_health::server::{HealthReporter, health_reporter};
 
 use super::grpc::{Grpc, Scorer};
+use super::handshake::Greeting;
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::{MESSAGE_LIMIT, deadline, pb};
 
 /// The default bound of the drain.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// The default patience with a new connection: clients speak at once, and one that is silent holds up the stop.
+const GREETING: Duration = Duration::from_secs(3);
 
 /// Calls of one connection at a time; tonic's own default has no limit.
 const STREAMS: u32 = 256;
@@ -34,11 +39,13 @@ pub struct ServerOptions {
     pub reflection: bool,
     /// How long calls in flight may take after the stop.
     pub drain: Duration,
+    /// How long a new connection may say nothing.
+    pub greeting: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { reflection: false, drain: DRAIN }
+        Self { reflection: false, drain: DRAIN, greeting: GREETING }
     }
 }
 
@@ -98,6 +105,7 @@ where
         .add_optional_service(alpha);
     // Without TCP_NODELAY a small answer can wait 40 ms for an acknowledgement.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = incoming.map(move |stream| stream.map(|stream| Greeting::new(stream, options.greeting)));
     let mut server = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
         // A sender that is gone means the same as a signal.
         let _ = stopped.await;
