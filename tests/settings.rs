@@ -23,6 +23,7 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["bench"], "FILE"),
         (vec!["judge"], "unrecognized subcommand"),
         (vec!["explain", "--persona", "x"], "--response"),
+        (vec!["explain"], "--persona and --response"),
     ] {
         let output = run(&args, b"");
         assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
@@ -53,6 +54,16 @@ fn what_is_not_there_is_a_failed_start() {
     let output = support::cli::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+}
+
+#[test]
+fn explain_says_why_the_line_that_is_asked_for_cannot_be_read() {
+    let rows = b"{\"id\":\"a\"\n{\"id\":\"b\",\"persona\":3}\n{\"id\":\"c\",\"persona\":4}\n";
+    for (id, expected) in [("c", "line 3: persona is a number"), ("d", "no response with the id d")] {
+        let output = run(&["explain", "-", "--id", id], rows);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
 }
 
 #[test]
