@@ -51,9 +51,13 @@ fn what_is_not_there_is_a_failed_start() {
         assert!(stderr(&output).contains("no-such-file.jsonl"), "{}", stderr(&output));
     }
     let folder = tempfile::tempdir().unwrap();
-    let output = support::cli::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+    for model in [None, Some("")] {
+        let mut command = support::cli::binary(&["score", "-"]);
+        command.env("PRISM_JUDGE_CACHE", folder.path()).envs(model.map(|model| ("PRISM_JUDGE_MODEL", model)));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+    }
 }
 
 #[test]
