@@ -19,10 +19,11 @@ const EXAMPLES: &str = "\
 Examples:
   prism-judge bench groups.jsonl
   prism-judge bench easy.jsonl hard.jsonl --json > report.json
-  prism-judge bench groups.jsonl --limit 20 --evidence label_slot --scores scores.jsonl
+  prism-judge bench groups.jsonl --limit 20 --scores scores.jsonl
 
-AUC compares every positive with every negative, P-AUC only those of one group, a tie counts one half; G-Acc is the
-share of groups whose positive is above every negative. A response without a score is left out and counted as failed.";
+AUC compares every positive with every negative, P-AUC only those of one group,
+a tie counts one half; G-Acc is the share of groups whose positive is above
+every negative. A response without a score is left out and counted as failed.";
 
 /// Judge files with known answers; prints AUC, P-AUC and G-Acc of S and of each dimension.
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,10 @@ use crate::model::registry::{Cache, DEFAULT_MODEL, KNOWN, KnownModel, known, unk
 use crate::model::{Condition, Progress};
 
 const EXAMPLES: &str = "Examples:
-  prism-judge models list                           what there is, and what is on this machine
-  prism-judge models fetch                          download and check the default model
-  prism-judge models verify                         check every model on this machine
-  PRISM_JUDGE_CACHE=/data prism-judge models fetch  keep models in a folder of your own
+  prism-judge models list      what there is, and what is on this machine
+  prism-judge models fetch     download and check the default model
+  prism-judge models verify    check every model on this machine
+  PRISM_JUDGE_CACHE=/data prism-judge models fetch    into a folder of your own
 
 Any other model: pass the path of its .gguf file wherever a model is asked for.";
 

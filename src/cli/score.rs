@@ -13,18 +13,21 @@ use super::{CliError, Outcome, output};
 const EXAMPLES: &str = "\
 Examples:
   prism-judge score rows.jsonl > verdicts.jsonl
-  prism-judge score rows.jsonl --output verdicts.jsonl --evidence label_slot --label-order all
-  echo '{\"id\":\"1\",\"persona\":{\"traits\":[{\"trait\":\"extraversion\",\"polarity\":\"high\"}]},
-    \"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' | tr -d '\\n' | prism-judge score
+  prism-judge score rows.jsonl -o verdicts.jsonl --evidence label_slot
+  printf '%s' '{\"persona\":{\"description\":\"Big Five focus: Extraversion = high\"},' \\
+    '\"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' |
+    prism-judge score
 
 Lines (JSON objects; other fields may stand beside these):
   row        persona, context, response, and id
   published  profile, context or dialogue, response, and case_id
   group      persona, context, positive, negatives [{text, kind, persona}], and group_id
   persona    {name, traits: [{trait, polarity}], description, facts}, any of them
-  context    a text (one turn of User), or a list of {speaker, text}; dialogue may be a `Speaker: text` transcript
+  context    a text (one turn of User), or a list of {speaker, text}
+  dialogue   the same, but a text is a transcript of `Speaker: text` lines
 
-A line that cannot be judged gives {\"id\",\"line\",\"error\":{\"code\",\"message\"}}, and the exit status is 2.
+A line that cannot be judged gives {\"id\",\"line\",\"error\":{\"code\",\"message\"}},
+and the exit status is 2.
 Ctrl-C stops after writing what was judged; the exit status is 130.";
 
 /// Judge the rows or groups of a JSONL file; writes one JSON verdict a line, in order.

@@ -17,11 +17,13 @@ Examples:
   prism-judge serve
   prism-judge serve --listen 0.0.0.0:50051 --model judge-7b.gguf
   prism-judge serve --reflection &
-  grpcurl -plaintext -d '{\"persona\":{\"description\":\"Big Five focus: Extraversion = high\"},
-    \"candidate\":{\"response\":\"Yes! Who else is in?\"}}' 127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
+    \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
+    127.0.0.1:50051 prism.judge.v1.JudgeService/Score
 
-The port opens at once; until the model is loaded the health service says NOT_SERVING and calls get UNAVAILABLE.
-SIGTERM or Ctrl-C finishes the calls in flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
+The port opens at once; until the model is loaded the health service says
+NOT_SERVING and calls get UNAVAILABLE. SIGTERM or Ctrl-C finishes the calls in
+flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
 
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
