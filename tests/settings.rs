@@ -123,7 +123,9 @@ fn an_output_file_keeps_its_old_content_when_the_work_cannot_start() {
     std::fs::write(&old, "old\n").unwrap();
     let [rows, old, folder] = [&*rows, &*old, folder.path()].map(|path| path.to_str().unwrap());
     for (command, flag) in [("score", "--output"), ("bench", "--scores")] {
-        for args in [[command, rows, flag, old, "--model", "absent.gguf"], [command, folder, flag, old, "--threads", "1"]] {
+        for args in
+            [[command, rows, flag, old, "--model", "absent.gguf"], [command, folder, flag, old, "--threads", "1"]]
+        {
             let output = run(&args, b"");
             assert!(matches!(output.status.code(), Some(1 | 64)), "{args:?}: {}", stderr(&output));
             assert_eq!(std::fs::read_to_string(old).unwrap(), "old\n", "{args:?}");

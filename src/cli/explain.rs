@@ -64,7 +64,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let group = match (&args.file, &args.persona, &args.response) {
         (Some(file), _, _) => from_file(&Source::new(file), args.id.as_deref(), &interrupt)?,
         (None, Some(persona), Some(response)) => from_flags(persona, &args.context, response)?,
-        _ => return Err(CliError::Setting("say what to explain: a FILE of rows, or --persona and --response".to_owned())),
+        _ => {
+            return Err(CliError::Setting(
+                "say what to explain: a FILE of rows, or --persona and --response".to_owned(),
+            ));
+        }
     };
     let judge = args.judge.open()?;
     let explanation = judge.explain(&group, &Default::default())?;
