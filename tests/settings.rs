@@ -17,10 +17,13 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["score", "--likelihood-t", "-1"], "above zero"),
         (vec!["score", "--likelihood-b", "inf"], "finite"),
         (vec!["score", "--model", "smolm2"], "smollm2-135m-instruct"),
+        (vec!["models", "fetch", "smolm2"], "smollm2-135m-instruct"),
+        (vec!["models", "verify", "smolm2"], "smollm2-135m-instruct"),
         (vec!["serve", "--listen", "here"], "HOST:PORT"),
         (vec!["bench"], "FILE"),
         (vec!["judge"], "unrecognized subcommand"),
         (vec!["explain", "--persona", "x"], "--response"),
+        (vec!["explain"], "--persona and --response"),
     ] {
         let output = run(&args, b"");
         assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
@@ -48,9 +51,23 @@ fn what_is_not_there_is_a_failed_start() {
         assert!(stderr(&output).contains("no-such-file.jsonl"), "{}", stderr(&output));
     }
     let folder = tempfile::tempdir().unwrap();
-    let output = support::cli::binary(&["score", "-"]).env("PRISM_JUDGE_CACHE", folder.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+    for model in [None, Some("")] {
+        let mut command = support::cli::binary(&["score", "-"]);
+        command.env("PRISM_JUDGE_CACHE", folder.path()).envs(model.map(|model| ("PRISM_JUDGE_MODEL", model)));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn explain_says_why_the_line_that_is_asked_for_cannot_be_read() {
+    let rows = b"{\"id\":\"a\"\n{\"id\":\"b\",\"persona\":3}\n{\"id\":\"c\",\"persona\":4}\n";
+    for (id, expected) in [("c", "line 3: persona is a number"), ("d", "no response with the id d")] {
+        let output = run(&["explain", "-", "--id", id], rows);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -70,11 +87,71 @@ fn a_file_that_is_no_model_is_named_with_the_reason() {
 }
 
 #[test]
-fn the_output_file_may_not_be_the_input() {
+fn a_file_of_wording_that_cannot_be_used_is_a_wrong_setting_of_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken");
+    std::fs::write(&path, "{{ respnse }}").unwrap();
+    // The wording is read first: any file will do as the model.
+    let model = ["--model", path.to_str().unwrap()];
+    for command in [&["score"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        for flag in ["--label-spaces", "--prompt-template"] {
+            let output = run(&[command, &[flag, path.to_str().unwrap()], &model].concat(), b"");
+            assert_eq!(output.status.code(), Some(64), "{command:?} {flag}: {}", stderr(&output));
+            assert!(stderr(&output).contains("broken"), "{command:?} {flag}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn an_output_file_may_not_be_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
     std::fs::write(&path, "{}\n").unwrap();
-    let output = run(&["score", path.to_str().unwrap(), "--output", path.to_str().unwrap()], b"");
-    assert_eq!(output.status.code(), Some(64));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    let path = path.to_str().unwrap();
+    for args in [["score", path, "--output", path], ["bench", path, "--scores", path]] {
+        let output = run(&args, b"");
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "{}\n", "{args:?}");
+    }
+}
+
+#[test]
+fn an_output_file_keeps_its_old_content_when_the_work_cannot_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let [rows, old] = ["rows.jsonl", "old.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&rows, "{}\n").unwrap();
+    std::fs::write(&old, "old\n").unwrap();
+    let [rows, old, folder] = [&*rows, &*old, folder.path()].map(|path| path.to_str().unwrap());
+    for (command, flag) in [("score", "--output"), ("bench", "--scores")] {
+        for args in
+            [[command, rows, flag, old, "--model", "absent.gguf"], [command, folder, flag, old, "--threads", "1"]]
+        {
+            let output = run(&args, b"");
+            assert!(matches!(output.status.code(), Some(1 | 64)), "{args:?}: {}", stderr(&output));
+            assert_eq!(std::fs::read_to_string(old).unwrap(), "old\n", "{args:?}");
+        }
+    }
+}
+
+/// `/dev/full` refuses every write.
+#[test]
+#[cfg(target_os = "linux")]
+fn nobody_on_standard_error_changes_no_exit_status() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (args, expected) in [
+        (vec!["score", "no-such-file.jsonl"], 1),
+        (vec!["models", "verify", "smolm2"], 64),
+        (vec!["serve", "--listen", "127.0.0.1:0", "--model", "Cargo.toml"], 1),
+    ] {
+        let status = support::cli::binary(&args).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(expected), "{args:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error_of_models() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = support::cli::binary(&["models", "list"]).stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }

@@ -1,8 +1,7 @@
 //! `prism-judge bench`: ranking metrics over files that say which response fits.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -20,10 +19,11 @@ const EXAMPLES: &str = "\
 Examples:
   prism-judge bench groups.jsonl
   prism-judge bench easy.jsonl hard.jsonl --json > report.json
-  prism-judge bench groups.jsonl --limit 20 --evidence label_slot --scores scores.jsonl
+  prism-judge bench groups.jsonl --limit 20 --scores scores.jsonl
 
-AUC compares every positive with every negative, P-AUC only those of one group, a tie counts one half; G-Acc is the
-share of groups whose positive is above every negative. A response without a score is left out and counted as failed.";
+AUC compares every positive with every negative, P-AUC only those of one group,
+a tie counts one half; G-Acc is the share of groups whose positive is above
+every negative. A response without a score is left out and counted as failed.";
 
 /// Judge files with known answers; prints AUC, P-AUC and G-Acc of S and of each dimension.
 #[derive(Debug, clap::Args)]
@@ -49,14 +49,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
     let sources: Vec<Source> = args.files.iter().map(|file| Source::new(file)).collect();
-    for path in args.files.iter().filter(|file| Source::new(file) != Source::Stdin) {
-        std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?;
+    for source in &sources {
+        source.check()?;
     }
-    let mut scores = match &args.scores {
-        None => None,
-        Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| CliError::file(path, &error))?)),
-    };
+    if let Some(scores) = &args.scores {
+        args.files.iter().try_for_each(|file| output::refuse_input("--scores", scores, file))?;
+    }
     let judge = args.judge.open()?;
+    let mut scores = args.scores.as_deref().map(|path| output::writer(Some(path))).transpose()?;
     let size = sources.iter().map(Source::size).sum::<Option<u64>>();
     let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, size) };
     let mut files = Vec::new();
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         let outcome = driver.run(source, args.limit, &mut |result| {
             collect(&mut collector, &result);
             match &mut scores {
-                Some(writer) => write_scores(writer, &name, &result).map_err(|error| CliError::write(&error)),
+                Some(writer) => write_scores(&mut **writer, &name, &result).map_err(|error| CliError::write(&error)),
                 None => Ok(()),
             }
         })?;

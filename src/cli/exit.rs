@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::output;
 use crate::model::ModelError;
 use crate::service::{ErrorCode, JudgeError, OpenError};
 
@@ -84,7 +85,7 @@ impl From<OpenError> for CliError {
 
 impl From<JudgeError> for CliError {
     fn from(error: JudgeError) -> Self {
-        let message = super::output::message(&error);
+        let message = output::message(&error);
         if error.code == ErrorCode::InvalidArgument { Self::Setting(message) } else { Self::Failed(message) }
     }
 }
@@ -96,7 +97,7 @@ pub fn code(outcome: Result<Outcome, CliError>) -> ExitCode {
         Ok(Outcome::SomeFailed) => SOME_FAILED.into(),
         Ok(Outcome::Interrupted) => INTERRUPTED.into(),
         Err(error) => {
-            eprintln!("error: {error}");
+            output::tell(&format_args!("error: {error}"));
             if matches!(error, CliError::Setting(_)) { SETTING.into() } else { FAILED.into() }
         }
     }

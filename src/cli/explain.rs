@@ -31,7 +31,7 @@ const WIDTH: usize = 96;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A JSONL file, `-` for standard input. Left out when --persona and --response are given.
-    #[arg(required_unless_present = "persona", conflicts_with_all = ["persona", "context", "response"])]
+    #[arg(conflicts_with_all = ["persona", "context", "response"])]
     file: Option<PathBuf>,
     /// The response of the file to explain; left out: the first.
     #[arg(long, requires = "file")]
@@ -64,7 +64,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let group = match (&args.file, &args.persona, &args.response) {
         (Some(file), _, _) => from_file(&Source::new(file), args.id.as_deref(), &interrupt)?,
         (None, Some(persona), Some(response)) => from_flags(persona, &args.context, response)?,
-        _ => return Err(CliError::Setting("a FILE, or --persona and --response, are needed".to_owned())),
+        _ => {
+            return Err(CliError::Setting(
+                "say what to explain: a FILE of rows, or --persona and --response".to_owned(),
+            ));
+        }
     };
     let judge = args.judge.open()?;
     let explanation = judge.explain(&group, &Default::default())?;
@@ -101,7 +105,7 @@ fn from_file(source: &Source, id: Option<&str>, interrupt: &Interrupt) -> Result
         let item = match line.text.and_then(|text| Item::parse(&text, number)) {
             Ok(item) => item,
             // Another line may hold the response that is asked for.
-            Err(_) if id.is_some() => continue,
+            Err(bad) if id.is_some() && bad.id.as_deref() != id => continue,
             Err(bad) => return Err(CliError::Failed(format!("line {number}: {}", bad.message))),
         };
         if let Some(row) = item.rows.iter().find(|row| id.is_none_or(|id| row.id == id)) {

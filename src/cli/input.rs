@@ -56,6 +56,16 @@ impl Source {
         }
     }
 
+    /// Tells at once, before a model is loaded, that a file cannot be read.
+    pub fn check(&self) -> Result<(), CliError> {
+        let Self::File(path) = self else { return Ok(()) };
+        let file = std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?;
+        if file.is_dir() {
+            return Err(CliError::Failed(format!("{}: is a folder, not a file", path.display())));
+        }
+        Ok(())
+    }
+
     /// Size in bytes, if it is known before reading.
     pub fn size(&self) -> Option<u64> {
         match self {
@@ -69,11 +79,8 @@ impl Source {
         let reader: Box<dyn Read + Send> = match self {
             Self::Stdin => Box::new(io::stdin()),
             Self::File(path) => {
-                let file = File::open(path).map_err(|error| CliError::file(path, &error))?;
-                if file.metadata().is_ok_and(|file| file.is_dir()) {
-                    return Err(CliError::Failed(format!("{}: is a folder, not a file", path.display())));
-                }
-                Box::new(file)
+                self.check()?;
+                Box::new(File::open(path).map_err(|error| CliError::file(path, &error))?)
             }
         };
         let (sender, receiver) = sync_channel(AHEAD);

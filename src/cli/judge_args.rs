@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use super::CliError;
+use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
@@ -20,7 +20,7 @@ const THREAD_LIMIT: u64 = 1024;
 pub struct JudgeArgs {
     /// The judge's model: a name that `prism-judge models list` shows, or a GGUF file.
     #[arg(long, value_name = "NAME|PATH", env = "PRISM_JUDGE_MODEL", default_value = DEFAULT_MODEL)]
-    pub model: String,
+    model: String,
     /// Label descriptions to use instead of the built-in ones (TOML).
     #[arg(long, value_name = "FILE")]
     pub label_spaces: Option<PathBuf>,
@@ -59,22 +59,22 @@ pub struct JudgeArgs {
 impl JudgeArgs {
     /// The configuration of a judge whose model is on this machine; another one is an error that says how to get it.
     pub fn config(&self) -> Result<JudgeConfig, CliError> {
-        match registry::resolve(&self.model) {
+        match registry::resolve(self.model()) {
             Ok(path) => Ok(self.with_model(path)),
             // The name is right, only the file is not here: not a wrong setting.
-            Err(error) if registry::known(&self.model).is_some() => Err(CliError::Failed(error.to_string())),
+            Err(error) if registry::known(self.model()).is_some() => Err(CliError::Failed(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The same, but a known model that is missing is fetched first.
     pub fn config_fetched(&self) -> Result<JudgeConfig, CliError> {
-        let (Err(_), Some(model)) = (registry::resolve(&self.model), registry::known(&self.model)) else {
+        let (Err(_), Some(model)) = (registry::resolve(self.model()), registry::known(self.model())) else {
             return self.config();
         };
         let path = Cache::from_environment()?.fetch(model, &mut |step| {
             if step == Progress::Download {
-                eprintln!("fetching {} ({} MB), once", model.name, model.bytes / 1_000_000);
+                output::tell(&format_args!("fetching {} ({} MB), once", model.name, model.bytes / 1_000_000));
             }
         })?;
         Ok(self.with_model(path))
@@ -85,12 +85,17 @@ impl JudgeArgs {
         Ok(Judge::open(&self.config()?)?)
     }
 
+    /// An empty variable is none: that is what compose files and unit files make of one that is not set.
+    fn model(&self) -> &str {
+        if self.model.is_empty() { DEFAULT_MODEL } else { &self.model }
+    }
+
     fn with_model(&self, path: PathBuf) -> JudgeConfig {
         // A file that is given by its path may lie anywhere: its name says enough.
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let named = registry::known(&self.model).map(|model| model.name.to_owned());
+        let named = registry::known(self.model()).map(|model| model.name.to_owned());
         JudgeConfig {
-            model_name: named.or(file).unwrap_or_else(|| self.model.clone()),
+            model_name: named.or(file).unwrap_or_else(|| self.model().to_owned()),
             model_path: path,
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),

@@ -24,13 +24,14 @@ pub use exit::{CliError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
-  prism-judge demo                                judge built-in replies to a few personas
-  prism-judge score rows.jsonl > verdicts.jsonl   judge a file, one JSON verdict a line
-  prism-judge explain rows.jsonl --id 12          show how one verdict came about
-  prism-judge bench groups.jsonl                  ranking metrics of a file with known answers
-  prism-judge serve --listen 127.0.0.1:50051      judge over gRPC
+  prism-judge demo                              judge built-in replies
+  prism-judge score rows.jsonl > out.jsonl      one JSON verdict a line
+  prism-judge explain rows.jsonl --id 12        show how a verdict came about
+  prism-judge bench groups.jsonl                metrics where answers are known
+  prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
 
-Exit status: 0 all is well, 1 could not start or write, 2 some line failed, 64 wrong flag or setting, 130 Ctrl-C.";
+Exit status: 0 all is well, 1 could not start or write, 2 some line failed,
+64 wrong flag or setting, 130 Ctrl-C.";
 
 /// Scores how well a response keeps to a persona, on three dimensions, with an open language model in this process.
 #[derive(Debug, Parser)]
@@ -66,11 +67,31 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Score(args) => score::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Models(args) => return models::run(&args),
+        Command::Models(args) => models::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::DebugPrefill(args) => debug_prefill::run(&args),
     };
     exit::code(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// clap breaks longer lines anywhere, and an example that is broken cannot be pasted.
+    #[test]
+    fn the_examples_of_every_command_fit_into_80_columns() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
 }

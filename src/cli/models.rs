@@ -1,22 +1,23 @@
 //! `prism-judge models`: the backbones that have a name, and their files on this machine.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::{CliError, Outcome, output};
 use crate::model::registry::{Cache, DEFAULT_MODEL, KNOWN, KnownModel, known, unknown};
-use crate::model::{Condition, ModelError, Progress};
+use crate::model::{Condition, Progress};
 
 const EXAMPLES: &str = "Examples:
-  prism-judge models list                           what there is, and what is on this machine
-  prism-judge models fetch                          download and check the default model
-  prism-judge models verify                         check every model on this machine
-  PRISM_JUDGE_CACHE=/data prism-judge models fetch  keep models in a folder of your own
+  prism-judge models list      what there is, and what is on this machine
+  prism-judge models fetch     download and check the default model
+  prism-judge models verify    check every model on this machine
+  PRISM_JUDGE_CACHE=/data prism-judge models fetch    into a folder of your own
 
 Any other model: pass the path of its .gguf file wherever a model is asked for.";
 
@@ -60,18 +61,6 @@ enum ModelsCommand {
     },
 }
 
-/// Why a subcommand ends with status 1.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error("cannot write the output: {0}")]
-    Output(#[from] io::Error),
-    /// What is wrong is in the output already.
-    #[error("{0}")]
-    NotIntact(String),
-}
-
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
@@ -96,21 +85,12 @@ struct Check {
     sha256: Option<String>,
 }
 
-/// Runs the subcommand; results go to stdout, progress and errors to stderr.
-pub fn run(args: &ModelsArgs) -> ExitCode {
-    let done = Cache::from_environment()
-        .map_err(Failure::from)
-        .and_then(|cache| execute(&args.command, &cache, &mut io::stdout().lock()));
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the subcommand; results go to stdout, progress to stderr.
+pub fn run(args: &ModelsArgs) -> Result<Outcome, CliError> {
+    execute(&args.command, &Cache::from_environment()?, &mut io::stdout().lock()).map(|()| Outcome::Done)
 }
 
-fn execute(command: &ModelsCommand, cache: &Cache, out: &mut dyn Write) -> Result<(), Failure> {
+fn execute(command: &ModelsCommand, cache: &Cache, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         ModelsCommand::List { json } => list(cache, *json, out),
         ModelsCommand::Fetch { name, json } => {
@@ -123,13 +103,13 @@ fn execute(command: &ModelsCommand, cache: &Cache, out: &mut dyn Write) -> Resul
                     Check { name: model.name, path, condition: "intact", sha256: Some(model.sha256.to_owned()) };
                 return print_json(&check, out);
             }
-            Ok(writeln!(out, "{}", path.display())?)
+            print(&format_args!("{}", path.display()), out)
         }
         ModelsCommand::Verify { name, json } => verify(name.as_deref(), cache, *json, out),
     }
 }
 
-fn list(cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let row = |model: &KnownModel| {
         let path = cache.path(model);
         Row {
@@ -149,26 +129,30 @@ fn list(cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     }
     for row in rows {
         let default = if row.name == DEFAULT_MODEL { " (default)" } else { "" };
-        writeln!(out, "{}{default}", row.name)?;
-        writeln!(out, "  parameters  {} million", (row.parameters + 500_000) / 1_000_000)?;
-        writeln!(out, "  file        {} MB", (row.bytes + 500_000) / 1_000_000)?;
-        writeln!(out, "  licence     {}", row.licence)?;
-        if row.fetched {
-            writeln!(out, "  here        yes: {}", row.path.display())?;
+        let here = if row.fetched {
+            format!("yes: {}", row.path.display())
         } else {
-            writeln!(out, "  here        no: run `prism-judge models fetch {}`", row.name)?;
-        }
-        writeln!(out, "  as a judge  {}", row.quality)?;
+            format!("no: run `prism-judge models fetch {}`", row.name)
+        };
+        let text = format!(
+            "{}{default}\n  parameters  {} million\n  file        {} MB\n  licence     {}\n  here        {here}\n  \
+             as a judge  {}",
+            row.name,
+            (row.parameters + 500_000) / 1_000_000,
+            (row.bytes + 500_000) / 1_000_000,
+            row.licence,
+            row.quality
+        );
+        print(&text, out)?;
     }
-    writeln!(
+    print(
+        &"\nA larger judge: download an instruction-tuned GGUF file of the Llama family and pass its path wherever a\n\
+          model is asked for, for example `--model ./a-7b-instruct.gguf`.",
         out,
-        "\nA larger judge: download an instruction-tuned GGUF file of the Llama family and pass its path wherever a\n\
-         model is asked for, for example `--model ./a-7b-instruct.gguf`."
-    )?;
-    Ok(())
+    )
 }
 
-fn verify(name: Option<&str>, cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn verify(name: Option<&str>, cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let models: Vec<&KnownModel> = match name {
         Some(name) => vec![known(name).ok_or_else(|| unknown(name))?],
         None => KNOWN.iter().filter(|model| cache.path(model).is_file()).collect(),
@@ -186,25 +170,29 @@ fn verify(name: Option<&str>, cache: &Cache, json: bool, out: &mut dyn Write) ->
     if json {
         print_json(&checks, out)?;
     } else if checks.is_empty() {
-        writeln!(out, "no model is on this machine yet; run `prism-judge models fetch`")?;
+        print(&"no model is on this machine yet; run `prism-judge models fetch`", out)?;
     } else {
         for check in &checks {
-            writeln!(out, "{}  {}  {}", check.condition, check.name, check.path.display())?;
+            print(&format_args!("{}  {}  {}", check.condition, check.name, check.path.display()), out)?;
         }
     }
     let bad: Vec<&str> = checks.iter().filter(|check| check.condition != "intact").map(|check| check.name).collect();
     match bad.as_slice() {
         [] => Ok(()),
-        [first, ..] => Err(Failure::NotIntact(format!(
+        [first, ..] => Err(CliError::Failed(format!(
             "not intact: {}; run `prism-judge models fetch {first}` to fetch it again",
             bad.join(", ")
         ))),
     }
 }
 
-fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
-    serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
-    Ok(writeln!(out)?)
+fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::write(&error.into()))?;
+    print(&text, out)
+}
+
+fn print(text: &dyn Display, out: &mut dyn Write) -> Result<(), CliError> {
+    writeln!(out, "{text}").map_err(|error| CliError::write(&error))
 }
 
 /// Progress on stderr: a bar on a terminal, elsewhere one line before a download.
@@ -239,7 +227,7 @@ impl Bar {
     fn download(&self) {
         let message = format!("downloading {} with pip", self.package);
         if self.bar.is_hidden() {
-            eprintln!("{message}");
+            output::tell(&message);
             return;
         }
         self.bar.set_style(style("{spinner} {msg} {elapsed}"));

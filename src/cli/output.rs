@@ -1,5 +1,6 @@
 //! Where results go, and the JSON of a failed judgement.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -20,10 +21,26 @@ pub fn writer(path: Option<&Path>) -> Result<Box<dyn Write>, CliError> {
     }
 }
 
+/// Refuses to replace the input by what `flag` writes.
+pub fn refuse_input(flag: &str, output: &Path, input: &Path) -> Result<(), CliError> {
+    match (input.canonicalize(), output.canonicalize()) {
+        (Ok(input), Ok(output)) if input == output => {
+            Err(CliError::Setting(format!("{flag} {} is the input itself; choose another file", output.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes a finished text to standard output.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| CliError::write(&error))
+}
+
+/// Tells people something on standard error. Nobody may be there to read it, which must not end the work as `eprintln!`
+/// would.
+pub fn tell(text: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Writes one value as one line.

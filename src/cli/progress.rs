@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use super::output;
 use crate::prism::{TokenCounts, Verdict};
 use crate::service::{Judge, JudgeError};
 
@@ -114,7 +115,7 @@ impl<'a> Progress<'a> {
     /// Removes the bar and prints the last line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
-        eprintln!("{}", self.speed());
+        output::tell(&self.speed());
     }
 }
 

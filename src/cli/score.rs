@@ -1,7 +1,7 @@
 //! `prism-judge score`: JSONL in, one JSON verdict a line out.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::drive::{Driver, LineResult};
 use super::input::Source;
@@ -13,18 +13,21 @@ use super::{CliError, Outcome, output};
 const EXAMPLES: &str = "\
 Examples:
   prism-judge score rows.jsonl > verdicts.jsonl
-  prism-judge score rows.jsonl --output verdicts.jsonl --evidence label_slot --label-order all
-  echo '{\"id\":\"1\",\"persona\":{\"traits\":[{\"trait\":\"extraversion\",\"polarity\":\"high\"}]},
-    \"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' | tr -d '\\n' | prism-judge score
+  prism-judge score rows.jsonl -o verdicts.jsonl --evidence label_slot
+  printf '%s' '{\"persona\":{\"description\":\"Big Five focus: Extraversion = high\"},' \\
+    '\"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' |
+    prism-judge score
 
 Lines (JSON objects; other fields may stand beside these):
   row        persona, context, response, and id
   published  profile, context or dialogue, response, and case_id
   group      persona, context, positive, negatives [{text, kind, persona}], and group_id
   persona    {name, traits: [{trait, polarity}], description, facts}, any of them
-  context    a text (one turn of User), or a list of {speaker, text}; dialogue may be a `Speaker: text` transcript
+  context    a text (one turn of User), or a list of {speaker, text}
+  dialogue   the same, but a text is a transcript of `Speaker: text` lines
 
-A line that cannot be judged gives {\"id\",\"line\",\"error\":{\"code\",\"message\"}}, and the exit status is 2.
+A line that cannot be judged gives {\"id\",\"line\",\"error\":{\"code\",\"message\"}},
+and the exit status is 2.
 Ctrl-C stops after writing what was judged; the exit status is 130.";
 
 /// Judge the rows or groups of a JSONL file; writes one JSON verdict a line, in order.
@@ -45,16 +48,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let source = Source::new(&args.file);
     if let Some(output) = &args.output {
-        refuse_same_file(&args.file, output)?;
+        output::refuse_input("--output", output, &args.file)?;
     }
     if source == Source::Stdin && io::stdin().is_terminal() {
-        eprintln!("reading rows from the terminal, one JSON object a line; end with Ctrl-D");
+        output::tell(&"reading rows from the terminal, one JSON object a line; end with Ctrl-D");
     }
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
-    if let Source::File(path) = &source {
-        // Before the model is loaded, so that a wrong name is told at once.
-        std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?;
-    }
+    source.check()?;
     let judge = args.judge.open()?;
     let mut writer = output::writer(args.output.as_deref())?;
     let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, source.size()) };
@@ -84,13 +84,4 @@ fn write(writer: &mut dyn Write, result: &LineResult<'_>) -> Result<(), CliError
         writer.flush()
     };
     lines(writer).map_err(|error| CliError::write(&error))
-}
-
-fn refuse_same_file(input: &Path, output: &Path) -> Result<(), CliError> {
-    match (input.canonicalize(), output.canonicalize()) {
-        (Ok(input), Ok(output)) if input == output => {
-            Err(CliError::Setting(format!("--output {} is the input itself; choose another file", output.display())))
-        }
-        _ => Ok(()),
-    }
 }

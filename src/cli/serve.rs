@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome};
-use crate::server::{self, ServerOptions};
+use crate::server::{self, ServeError, ServerOptions};
 use crate::service::Judge;
 
 const EXAMPLES: &str = "\
@@ -17,11 +17,13 @@ Examples:
   prism-judge serve
   prism-judge serve --listen 0.0.0.0:50051 --model judge-7b.gguf
   prism-judge serve --reflection &
-  grpcurl -plaintext -d '{\"persona\":{\"description\":\"Big Five focus: Extraversion = high\"},
-    \"candidate\":{\"response\":\"Yes! Who else is in?\"}}' 127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
+    \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
+    127.0.0.1:50051 prism.judge.v1.JudgeService/Score
 
-The port opens at once; until the model is loaded the health service says NOT_SERVING and calls get UNAVAILABLE.
-SIGTERM or Ctrl-C finishes the calls in flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
+The port opens at once; until the model is loaded the health service says
+NOT_SERVING and calls get UNAVAILABLE. SIGTERM or Ctrl-C finishes the calls in
+flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
 
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
@@ -55,8 +57,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
             .await
             .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
         let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
-        let load = move || Judge::open(&config).map_err(|error| CliError::from(error).to_string());
-        server::run(listener, load, options, stop).await.map_err(|error| CliError::Failed(error.to_string()))
+        let load = move || Judge::open(&config).map_err(CliError::from);
+        server::run(listener, load, options, stop).await.map_err(|error| match error {
+            ServeError::Load(error) => error,
+            other => CliError::Failed(other.to_string()),
+        })
     });
     runtime.shutdown_timeout(THREADS_END);
     served.map(|()| Outcome::Done)
@@ -79,6 +84,8 @@ fn start_log() {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // It would report them on standard error, by a panic if that is what failed.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
 }

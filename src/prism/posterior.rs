@@ -14,14 +14,16 @@ pub(super) fn finite(value: f64) -> Result<f64, NonFinite> {
     if value.is_finite() { Ok(value) } else { Err(NonFinite) }
 }
 
-/// Eq. 1: softmax of the log-scores of A, B, C. Safe for any finite input: the maximum is subtracted first.
+/// Eq. 1: softmax of the log-scores of A, B, C. Safe for any finite input: the maximum is subtracted first. Swapping the
+/// scores of A and C swaps their probabilities and changes no bit.
 pub(super) fn softmax(scores: [f64; 3]) -> Result<Posterior, NonFinite> {
     for score in scores {
         finite(score)?;
     }
     let max = scores.into_iter().fold(f64::NEG_INFINITY, f64::max);
     let [a, b, c] = scores.map(|score| (score - max).exp());
-    let sum = a + b + c;
+    // A and C first: their order must not show in the rounding.
+    let sum = (a + c) + b;
     Ok(Posterior { aligned: a / sum, indeterminate: b / sum, contradictory: c / sum })
 }
 
@@ -140,6 +142,15 @@ mod tests {
             for value in [q.aligned, q.indeterminate, q.contradictory] {
                 prop_assert!((0.0..=1.0).contains(&value));
             }
+        }
+
+        #[test]
+        fn the_opposite_persona_swaps_aligned_and_contradictory_bit_by_bit(scores in prop::array::uniform3(-30.0..30f64)) {
+            let [a, b, c] = scores;
+            let (one, other) = (softmax([a, b, c]).unwrap(), softmax([c, b, a]).unwrap());
+            prop_assert_eq!(one.aligned.to_bits(), other.contradictory.to_bits());
+            prop_assert_eq!(one.indeterminate.to_bits(), other.indeterminate.to_bits());
+            prop_assert_eq!(one.contradictory.to_bits(), other.aligned.to_bits());
         }
 
         #[test]

@@ -4,6 +4,7 @@
 mod convert;
 mod deadline;
 mod grpc;
+mod handshake;
 mod run;
 mod status;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio_stream::StreamExt as _;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -14,11 +15,15 @@ use tonic_health::ServingStatus;
 use tonic_health::server::{HealthReporter, health_reporter};
 
 use super::grpc::{Grpc, Scorer};
+use super::handshake::Greeting;
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::{MESSAGE_LIMIT, deadline, pb};
 
 /// The default bound of the drain.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// The default patience with a new connection: clients speak at once, and one that is silent holds up the stop.
+const GREETING: Duration = Duration::from_secs(3);
 
 /// Calls of one connection at a time; tonic's own default has no limit.
 const STREAMS: u32 = 256;
@@ -34,20 +39,22 @@ pub struct ServerOptions {
     pub reflection: bool,
     /// How long calls in flight may take after the stop.
     pub drain: Duration,
+    /// How long a new connection may say nothing.
+    pub greeting: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { reflection: false, drain: DRAIN }
+        Self { reflection: false, drain: DRAIN, greeting: GREETING }
     }
 }
 
 /// Why the server ended otherwise than by its shutdown signal.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The model could not be loaded; the reason.
+pub enum ServeError<E> {
+    /// The judge could not be loaded; the reason.
     #[error("{0}")]
-    Load(String),
+    Load(E),
     #[error("the server failed: {0}")]
     Transport(#[from] tonic::transport::Error),
     #[error("the server failed: {0}")]
@@ -64,10 +71,10 @@ pub async fn run<S, E>(
     load: impl FnOnce() -> Result<S, E> + Send + 'static,
     options: ServerOptions,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError>
+) -> Result<(), ServeError<E>>
 where
     S: Scorer,
-    E: Display + Send + 'static,
+    E: Send + 'static,
 {
     let address = listener.local_addr().map_err(|error| ServeError::Setup(error.to_string()))?;
     let judge = Arc::new(OnceLock::new());
@@ -98,6 +105,7 @@ where
         .add_optional_service(alpha);
     // Without TCP_NODELAY a small answer can wait 40 ms for an acknowledgement.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = incoming.map(move |stream| stream.map(|stream| Greeting::new(stream, options.greeting)));
     let mut server = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
         // A sender that is gone means the same as a signal.
         let _ = stopped.await;
@@ -120,11 +128,13 @@ where
                     report(&reporter, ServingStatus::Serving).await;
                     tracing::info!("the model is loaded, serving");
                 }
-                failed => {
+                Ok(Err(reason)) => {
                     server.abort();
-                    let reason = failed.map(Result::err).map(|error| error.map(|error| error.to_string()));
-                    let reason = reason.ok().flatten();
-                    return Err(ServeError::Load(reason.unwrap_or_else(|| "loading the model panicked".to_owned())));
+                    return Err(ServeError::Load(reason));
+                }
+                Err(error) => {
+                    server.abort();
+                    return Err(ServeError::Setup(error.to_string()));
                 }
             },
         }
@@ -153,7 +163,7 @@ async fn report(reporter: &HealthReporter, status: ServingStatus) {
     }
 }
 
-fn flatten(ended: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> Result<(), ServeError> {
+fn flatten<E>(ended: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> Result<(), ServeError<E>> {
     match ended {
         Ok(served) => Ok(served?),
         Err(error) => Err(ServeError::Setup(error.to_string())),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -139,7 +140,7 @@ struct Harness {
     address: SocketAddr,
     channel: Channel,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<Result<(), ServeError>>,
+    served: JoinHandle<Result<(), ServeError<String>>>,
     released: Arc<AtomicBool>,
     stopped: mpsc::Receiver<crate::engine::Stop>,
     waiting: Option<oneshot::Receiver<()>>,
@@ -362,4 +363,26 @@ async fn a_connection_that_never_speaks_holds_the_stop_no_longer_than_the_bound(
     assert!(served.await.unwrap().is_ok());
     assert!(started.elapsed() <= Duration::from_secs(5));
     drop(silent);
+}
+
+/// Without a limit the second would hold the stop until its bound, and both would cost a file for ever.
+#[tokio::test]
+async fn a_connection_that_never_speaks_is_closed_and_does_not_hold_the_stop() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stop_signal) = oneshot::channel::<()>();
+    let (fake, ..) = fake();
+    let load = move || Ok::<_, String>(fake);
+    let shutdown = async { drop(stop_signal.await) };
+    let options = ServerOptions { greeting: Duration::from_millis(50), ..ServerOptions::default() };
+    let served = tokio::spawn(run(listener, load, options, shutdown));
+    for words in [&b""[..], b"PRI * HT", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
+        silent.write_all(words).await.unwrap();
+        let closed = tokio::time::timeout(Duration::from_secs(5), silent.read_to_end(&mut Vec::new()));
+        assert!(closed.await.is_ok(), "{words:?}");
+    }
+    let _silent = tokio::net::TcpStream::connect(address).await.unwrap();
+    stop.send(()).unwrap();
+    assert!(tokio::time::timeout(Duration::from_secs(5), served).await.unwrap().unwrap().is_ok());
 }

@@ -80,6 +80,8 @@ fn a_template_that_cannot_judge_is_refused_at_load() {
     assert!(error(labels).contains("leaves out `response`"));
     assert!(error("{{ response }} {{ labels[0].description }}").contains("leaves out <second label>"));
     assert!(error("{% for %}").contains("syntax error"));
+    let endless = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}";
+    assert!(error(&format!("{endless}{labels}{{{{ response }}}}")).contains("shorten its loops"));
     assert!(error(&format!("{labels}{{{{ response }}}}{{{{ persona.name }}}}")).contains("undefined"));
 }
 

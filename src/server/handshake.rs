@@ -1,0 +1,84 @@
+//! A connection that opens and then says nothing would cost a file for ever and hold up every stop until its bound. It
+//! gets a time limit for its first words; from then on HTTP/2 looks after it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+/// What every client sends first: the preface, and the header of a SETTINGS frame (RFC 9113, section 3.4).
+const FIRST_WORDS: usize = 24 + 9;
+
+/// A connection whose first words must come in time.
+pub struct Greeting {
+    stream: TcpStream,
+    /// None once the first words are here.
+    missing: Option<Missing>,
+}
+
+struct Missing {
+    bytes: usize,
+    limit: Pin<Box<Sleep>>,
+}
+
+impl Greeting {
+    /// Starts the clock.
+    pub fn new(stream: TcpStream, limit: Duration) -> Self {
+        let limit = Box::pin(tokio::time::sleep(limit));
+        Self { stream, missing: Some(Missing { bytes: FIRST_WORDS, limit }) }
+    }
+}
+
+impl AsyncRead for Greeting {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let Some(missing) = &mut self.missing else { return read };
+        missing.bytes = missing.bytes.saturating_sub(buf.filled().len() - before);
+        if missing.bytes == 0 {
+            self.missing = None;
+        } else if read.is_pending() && missing.limit.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Greeting {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+impl Connected for Greeting {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.stream.connect_info()
+    }
+}
