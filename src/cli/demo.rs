@@ -14,9 +14,9 @@ use crate::service::{Cancel, Judge, OptionOverrides};
 
 const EXAMPLES: &str = "\
 Examples:
-  prism-judge demo                           fetches the default model if it is missing
-  prism-judge demo --model judge-7b.gguf     the same replies, a stronger judge
-  prism-judge demo --evidence label_slot     the paper's estimator";
+  prism-judge demo                          fetches a model if it is missing
+  prism-judge demo --model judge-7b.gguf    the same replies, a stronger judge
+  prism-judge demo --evidence label_slot    the paper's estimator";
 
 /// Our own writing, in the form of a diagnosis file.
 const GROUPS: &str = include_str!("../../data/demo.jsonl");
