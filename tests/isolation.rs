@@ -46,8 +46,8 @@ fn a_value_that_is_not_finite_fails_its_prompt_alone() {
     // Healthy and failing prompts take turns, in both orders.
     for swap in [false, true] {
         let mut mixed = Vec::new();
-        for index in 0..clean.len() {
-            let mut pair: Vec<&Prompt> = [Some(&clean[index]), bad.get(index)].into_iter().flatten().collect();
+        for (index, clean) in clean.iter().enumerate() {
+            let mut pair: Vec<&Prompt> = [Some(clean), bad.get(index)].into_iter().flatten().collect();
             if swap {
                 pair.reverse();
             }

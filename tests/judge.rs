@@ -10,8 +10,7 @@ use prism_judge::prism::{Calibration, Dimension, EvidenceKind, Group, Label, Lab
 use prism_judge::service::{Cancel, ErrorCode, OptionOverrides};
 use support::judge::{JUDGE, LABEL_SLOT, LIKELIHOOD, bits, check, extravert, group, overrides, party, score};
 
-const RESPONSES: [&str; 4] =
-    ["Yes! Who else is in?", "I would rather stay in with a book.", "Yes.", "Yes! Who else is in? I'll drive!"];
+const RESPONSES: [&str; 3] = ["Yes! Who else is in?", "No, I have a book.", "Yes! Who else is in? I'll drive!"];
 
 fn verdicts(group: &Group, overrides: &OptionOverrides) -> Vec<Verdict> {
     let judge = JUDGE.as_ref().unwrap();
@@ -26,13 +25,17 @@ fn a_group_in_any_order_is_each_candidate_alone_to_the_last_bit() {
     for overrides in [
         LIKELIHOOD,
         LABEL_SLOT,
-        OptionOverrides { layout: Some(Layout::Released), ..LABEL_SLOT },
         OptionOverrides { calibration: Some(Calibration::Contextual), ..LIKELIHOOD },
-        OptionOverrides { calibration: Some(Calibration::Contextual), persona_block: Some(true), ..LABEL_SLOT },
+        OptionOverrides {
+            layout: Some(Layout::Released),
+            calibration: Some(Calibration::Contextual),
+            persona_block: Some(true),
+            ..LABEL_SLOT
+        },
     ] {
         let whole = party(&RESPONSES);
         let together = verdicts(&whole, &overrides);
-        for order in [[3, 2, 1, 0], [1, 3, 0, 2]] {
+        for order in [[2, 1, 0], [1, 2, 0]] {
             let candidates = order.map(|index| whole.candidates[index].clone()).to_vec();
             let permuted = verdicts(&Group { candidates, ..whole.clone() }, &overrides);
             for (verdict, index) in permuted.iter().zip(order) {
@@ -142,7 +145,7 @@ fn the_content_order_follows_what_is_judged_and_nothing_else() {
     let mut again = shown(&party(&reversed));
     again.reverse();
     assert_eq!(whole, again);
-    // Twelve draws of six orders are all the same once in 360 million.
+    // Nine draws of six orders are all the same once in 1.7 million.
     let mut seen: Vec<_> = whole.concat();
     seen.sort();
     seen.dedup();

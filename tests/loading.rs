@@ -179,3 +179,27 @@ fn metadata_that_is_missing_or_of_another_kind_is_named() {
         }
     }
 }
+
+/// Left out in silence, each of these would give a number of another model.
+#[test]
+fn what_the_decoder_does_not_compute_is_refused() {
+    for name in [
+        "blk.0.attn_q.bias",
+        "blk.1.attn_output.bias",
+        "blk.0.attn_q_norm.weight",
+        "blk.2.attn_q.weight",
+        "output.bias",
+    ] {
+        let mut more = tiny();
+        more.tensors.insert(name.to_owned(), (vec![4], vec![0.5; 4]));
+        let error = refused(&more);
+        assert!(error.contains("support"), "{error}");
+        assert!(error.contains(name) || error.contains("query bias"), "{error}");
+    }
+    let mut partial = tiny();
+    partial.metadata.push(("llama.rope.dimension_count".to_owned(), Value::U32(8)));
+    assert!(refused(&partial).contains("8 of 16 dimensions"));
+    let mut scaled = tiny();
+    scaled.metadata.push(("llama.rope.scaling.type".to_owned(), Value::String("yarn".to_owned())));
+    assert!(refused(&scaled).contains("rope scaling"));
+}

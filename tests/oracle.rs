@@ -294,12 +294,12 @@ fn labels_and_responses_agree_with_candle_on_the_same_weights() {
     assert!(spans.worst <= CANDLE, "span tokens: {spans}");
 }
 
-/// Measured: labels 4.6e-5, tokens 9.2e-5, means of spans 1.5e-5 (the file holds six decimals).
+/// Measured: labels 5.6e-5, tokens 8.7e-5, means of spans 5.4e-6 (the file holds six decimals).
 #[test]
 fn labels_and_responses_agree_with_llama_cpp_on_f32_weights() {
     let Some(model) = support::backbone() else { return };
     let comparison = Comparison::with_recorded("llama.cpp, f32 weights", ours(&model), &cases(F32));
-    for (differences, bound) in [(comparison.labels, 2e-4), (comparison.tokens, 2e-4), (comparison.span_means, 5e-5)] {
+    for (differences, bound) in [(comparison.labels, 2e-4), (comparison.tokens, 2e-4), (comparison.span_means, 2e-5)] {
         assert!(differences.worst <= bound, "{differences}");
     }
 }

@@ -50,6 +50,7 @@ impl DecoderConfig {
         let given = |name: &str| gguf.value(&key(name)).map(|_| key(name));
         let optional = |name: &str, default: usize| given(name).map_or(Ok(default), |key| gguf.integer(&key));
         let config = Self {
+            architecture: architecture.clone(),
             layers: gguf.integer(&key("block_count"))?,
             hidden,
             feed_forward: gguf.integer(&key("feed_forward_length"))?,
@@ -60,8 +61,11 @@ impl DecoderConfig {
             context_length: gguf.integer(&key("context_length"))?,
             rope_theta: given("rope.freq_base").map_or(Ok(10_000.0), |key| gguf.float(&key))?,
             norm_epsilon: gguf.float(&key("attention.layer_norm_rms_epsilon"))?,
-            architecture,
         };
+        let rotated = optional("rope.dimension_count", config.head_dim)?;
+        if rotated != config.head_dim {
+            return refuse(&format!("rotating {rotated} of {} dimensions", config.head_dim));
+        }
         config.check(gguf)?;
         Ok(config)
     }

@@ -265,7 +265,7 @@ impl<'a> Chunk<'a> {
         self.decoder.pool.install(|| {
             use rayon::prelude::*;
             tasks.par_iter().with_max_len(1).for_each(|task| {
-                attend(config, layer, &runs[task.run], *task, queries, |row, head, values| {
+                attend((config, layer), &runs[task.run], *task, queries, |row, head, values| {
                     let at = row * width + head * dim;
                     assert!(at + dim <= size);
                     // SAFETY: inside the buffer, and no two tasks write the same (row, head).

@@ -66,6 +66,11 @@ impl Gguf {
         self.content.tensor_infos.contains_key(name)
     }
 
+    /// Names of all tensors, in no order.
+    pub fn tensor_names(&self) -> impl Iterator<Item = &str> {
+        self.content.tensor_infos.keys().map(String::as_str)
+    }
+
     /// Rows of a two-dimensional tensor, outermost dimension first.
     pub fn rows(&self, name: &str) -> Result<usize, ModelError> {
         let info = self.content.tensor_infos.get(name);

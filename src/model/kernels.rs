@@ -9,6 +9,11 @@ use pulp::{Arch, Simd, with_simd};
 /// Lanes of every reduction, whatever the machine's vectors hold.
 pub const LANES: usize = 16;
 
+/// Values of a vocabulary that are summed before they join the total: in one long sum, the many tokens of small
+/// probability would each round to nothing beside the few of large probability (measured: all log-probabilities 1e-5
+/// too high).
+const SUM_SPAN: usize = 512;
+
 /// e^x for softmax and SiLU: relative error below 3e-7; 0 below -87, saturates above 88, NaN stays NaN.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
@@ -117,13 +122,19 @@ pub fn max_and_exp_sum_with<'a, S: Simd>(_: S, row: &'a [f32]) -> (f32, f32) {
         }
     }
     let max = fold(lanes, |a, b| if b > a { b } else { a });
-    let mut sums = [0f32; LANES];
-    for chunk in chunks.chain(std::iter::once(rest)) {
-        for (sum, value) in sums.iter_mut().zip(chunk) {
-            *sum += exp(*value - max);
+    let mut total = 0f64;
+    for span in row.chunks(SUM_SPAN) {
+        let mut sums = [0f32; LANES];
+        let chunks = span.chunks_exact(LANES);
+        let rest = chunks.remainder();
+        for chunk in chunks.chain(std::iter::once(rest)) {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *sum += exp(*value - max);
+            }
         }
+        total += f64::from(fold(sums, |a, b| a + b));
     }
-    (max, fold(sums, |a, b| a + b))
+    (max, total as f32)
 }
 
 /// Rotates all heads of one row by half-split rotary embedding, in place, and scales them.
@@ -168,6 +179,17 @@ mod tests {
             let total: f64 = values[..valid].iter().map(|v| f64::from(*v).exp()).sum();
             let expected = f64::from(values[0]).exp() / total;
             assert!((f64::from(short[0] * a) - expected).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_sum_over_a_vocabulary_keeps_what_is_small() {
+        for count in [17, 511, 513, 49_152, 151_937] {
+            let row: Vec<f32> = (0..count).map(|i| if i == 3 { 18.0 } else { (i as f32 * 0.37).sin() }).collect();
+            let (max, sum) = max_and_exp_sum(&row);
+            let exact: f64 = row.iter().map(|value| (f64::from(*value) - 18.0).exp()).sum();
+            assert_eq!(max, 18.0);
+            assert!((f64::from(sum) / exact - 1.0).abs() < 1e-6, "{count}: {sum} instead of {exact}");
         }
     }
 

@@ -34,8 +34,14 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads all tensors; a missing, misshapen or non-finite one is named.
+    /// Reads all tensors; a missing, misshapen, non-finite or unknown one is named.
     pub fn load(gguf: &Gguf, config: &DecoderConfig) -> Result<Self, ModelError> {
+        if let Some(name) = gguf.tensor_names().filter(|name| !is_computed(name, config.layers)).min() {
+            return Err(ModelError::Unsupported(format!(
+                "the tensor {name} of {} takes part in no computation that is supported",
+                gguf.path().display()
+            )));
+        }
         let reader = Reader { gguf };
         let (hidden, vocabulary) = (config.hidden, config.vocabulary);
         let head = if gguf.has_tensor("output.weight") {
@@ -62,6 +68,18 @@ impl Weights {
         let rest = [&self.embedding, &self.output_norm].map(Vec::len).iter().sum::<usize>();
         (blocks.sum::<usize>() + rest + self.head.as_ref().map_or(0, Vec::len)) as u64
     }
+}
+
+/// Whether the decoder reads this tensor: one that it would leave out must not change the numbers in silence.
+fn is_computed(name: &str, layers: usize) -> bool {
+    const OF_BLOCK: [&str; 9] =
+        ["attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down"];
+    let of_block = |rest: &str| {
+        let (layer, part) = rest.split_once('.')?;
+        Some(layer.parse::<usize>().ok()? < layers && OF_BLOCK.contains(&part.strip_suffix(".weight")?))
+    };
+    ["token_embd.weight", "output.weight", "output_norm.weight"].contains(&name)
+        || name.strip_prefix("blk.").and_then(of_block).unwrap_or(false)
 }
 
 struct Reader<'a> {

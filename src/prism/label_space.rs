@@ -36,6 +36,8 @@ pub struct LabelSpace {
     pub descriptions: [String; 3],
     /// System turns of the role-play prompt: aligned, contradictory.
     pub role: [String; 2],
+    /// What the role-play prompt adds to the last user turn: aligned, contradictory; empty for nothing.
+    pub note: [String; 2],
 }
 
 impl LabelSpace {
@@ -120,6 +122,7 @@ impl LabelSpaces {
             question: wording.question.clone(),
             descriptions: parts.descriptions,
             role: parts.roles,
+            note: parts.notes,
         })
     }
 
@@ -130,19 +133,24 @@ impl LabelSpaces {
         profile: &Profile,
         name: Option<&str>,
     ) -> Result<Parts, LabelSpaceError> {
-        let side = |target: fn(TraitTarget) -> TraitTarget| -> Result<[String; 2], LabelSpaceError> {
+        let side = |target: fn(TraitTarget) -> TraitTarget| -> Result<[String; 3], LabelSpaceError> {
             let targets: Vec<TraitTarget> = profile.traits.iter().map(|declared| target(*declared)).collect();
             let descriptions = texts(&targets, |target| &wording.poles.get(target).description);
             let personas = texts(&targets, |target| self.wording.personas.get(target));
             let emphases = texts(&targets, |target| &wording.poles.get(target).emphasis);
             Ok([
                 self.render("combine.traits", context! { descriptions })?,
-                self.render("combine.role_traits", context! { personas, emphases, name })?.trim_end().to_owned(),
+                self.render("combine.role_traits", context! { personas, name })?,
+                self.render("combine.note_traits", context! { emphases })?,
             ])
         };
-        let [aligned, role] = side(|target| target)?;
-        let [contradictory, contrast] = side(TraitTarget::opposite)?;
-        Ok(Parts { descriptions: [aligned, wording.indeterminate.clone(), contradictory], roles: [role, contrast] })
+        let [aligned, role, note] = side(|target| target)?;
+        let [contradictory, contrast_role, contrast_note] = side(TraitTarget::opposite)?;
+        Ok(Parts {
+            descriptions: [aligned, wording.indeterminate.clone(), contradictory],
+            roles: [role, contrast_role],
+            notes: [note, contrast_note],
+        })
     }
 
     /// Labels of an open-ended character, from its cue.
@@ -158,6 +166,7 @@ impl LabelSpaces {
         Ok(Parts {
             descriptions: [render("aligned")?, wording.character.indeterminate.clone(), render("contradictory")?],
             roles: [render("role")?, render("contrast_role")?],
+            notes: [render("note")?, render("contrast_note")?],
         })
     }
 
@@ -167,6 +176,7 @@ impl LabelSpaces {
         let [trait_a, _, trait_c] = &traits.descriptions;
         let [character_a, indeterminate, character_c] = &character.descriptions;
         let ([role_a, role_c], [character_role_a, character_role_c]) = (&traits.roles, &character.roles);
+        let ([note_a, note_c], [character_note_a, character_note_c]) = (&traits.notes, &character.notes);
         Ok(Parts {
             descriptions: [
                 join("combine.both", trait_a, character_a)?,
@@ -177,12 +187,24 @@ impl LabelSpaces {
                 join("combine.role_both", role_a, character_role_a)?,
                 join("combine.role_both", role_c, character_role_c)?,
             ],
+            notes: [
+                join("combine.note_both", note_a, character_note_a)?,
+                join("combine.note_both", note_c, character_note_c)?,
+            ],
         })
     }
 
     /// One user turn of a talk with several people.
     pub(super) fn named_turn(&self, speaker: &str, text: &str) -> Result<String, LabelSpaceError> {
         self.render("roleplay.named_turn", context! { speaker, text })
+    }
+
+    /// The last user turn with a note on how to answer; the turn alone for an empty note.
+    pub(super) fn noted_turn(&self, text: &str, note: &str) -> Result<String, LabelSpaceError> {
+        if note.trim().is_empty() {
+            return Ok(text.to_owned());
+        }
+        self.render("roleplay.noted_turn", context! { text, note })
     }
 
     fn render(&self, key: &str, variables: Value) -> Result<String, LabelSpaceError> {
@@ -198,6 +220,7 @@ impl LabelSpaces {
 struct Parts {
     descriptions: [String; 3],
     roles: [String; 2],
+    notes: [String; 2],
 }
 
 /// One text a target, without empty ones.
@@ -241,17 +264,22 @@ fn sources(wording: &Wording) -> Vec<(String, &str, &'static [&'static str])> {
     let mut sources: Vec<(String, &str, &[&str])> = vec![
         ("combine.traits".to_owned(), &combine.traits, &["descriptions"]),
         ("combine.both".to_owned(), &combine.both, &["traits", "character"]),
-        ("combine.role_traits".to_owned(), &combine.role_traits, &["personas", "emphases", "name"]),
+        ("combine.role_traits".to_owned(), &combine.role_traits, &["personas", "name"]),
         ("combine.role_both".to_owned(), &combine.role_both, &["traits", "character"]),
+        ("combine.note_traits".to_owned(), &combine.note_traits, &["emphases"]),
+        ("combine.note_both".to_owned(), &combine.note_both, &["traits", "character"]),
         ("roleplay.named_turn".to_owned(), &roleplay.named_turn, &["speaker", "text"]),
+        ("roleplay.noted_turn".to_owned(), &roleplay.noted_turn, &["text", "note"]),
     ];
     for dimension in Dimension::ALL {
-        let Character { aligned, indeterminate: _, contradictory, role, contrast_role } =
+        let Character { aligned, indeterminate: _, contradictory, role, contrast_role, note, contrast_note } =
             &wording.dimensions[dimension as usize].character;
         for (key, source) in [("aligned", aligned), ("contradictory", contradictory)] {
             sources.push((character_key(dimension, key), source, &["cue", "name"]));
         }
-        for (key, source) in [("role", role), ("contrast_role", contrast_role)] {
+        let role_play =
+            [("role", role), ("contrast_role", contrast_role), ("note", note), ("contrast_note", contrast_note)];
+        for (key, source) in role_play {
             sources.push((character_key(dimension, key), source, &["profile", "cue", "name"]));
         }
     }
@@ -260,7 +288,7 @@ fn sources(wording: &Wording) -> Vec<(String, &str, &'static [&'static str])> {
 
 fn samples() -> Value {
     context! {
-        name => "name", cue => "cue", profile => "profile", speaker => "speaker", text => "text",
+        name => "name", cue => "cue", profile => "profile", speaker => "speaker", text => "text", note => "note",
         traits => "traits", character => "character", descriptions => ["a", "b"], personas => ["a", "b"],
         emphases => ["a", "b"],
     }

@@ -50,6 +50,7 @@ impl PlanError {
 pub struct Plan<'a> {
     group: &'a Group,
     template: &'a PromptTemplate,
+    label_spaces: &'a LabelSpaces,
     options: Options,
     spaces: [LabelSpace; 3],
     context: Value,
@@ -81,7 +82,7 @@ pub struct CandidatePlan {
 /// A fault of one candidate comes from [`Plan::candidate`] and leaves its neighbours alone.
 pub fn plan<'a>(
     group: &'a Group,
-    spaces: &LabelSpaces,
+    spaces: &'a LabelSpaces,
     template: &'a PromptTemplate,
     options: &Options,
 ) -> Result<Plan<'a>, PlanError> {
@@ -97,6 +98,7 @@ pub fn plan<'a>(
     let mut plan = Plan {
         group,
         template,
+        label_spaces: spaces,
         options: *options,
         spaces: spaces.for_profile(&profile)?,
         context: context_value(&group.context),
@@ -215,11 +217,14 @@ impl Plan<'_> {
                 vec![Message { role: Role::User, text }]
             }
             Read::Response { label } => {
-                let [aligned, contradictory] = &space.role;
-                let system = if label == Label::Contradictory { contradictory } else { aligned };
-                let system = Message { role: Role::System, text: system.clone() };
-                let response = Message { role: Role::Assistant, text: response.to_owned() };
-                [&[system][..], &self.turns, &[response]].concat()
+                let side = usize::from(label == Label::Contradictory);
+                let mut messages = vec![Message { role: Role::System, text: space.role[side].clone() }];
+                messages.extend_from_slice(&self.turns);
+                if let Some(last) = messages.last_mut().filter(|last| last.role == Role::User) {
+                    last.text = self.label_spaces.noted_turn(&last.text, &space.note[side])?;
+                }
+                messages.push(Message { role: Role::Assistant, text: response.to_owned() });
+                messages
             }
         };
         Ok(InversePrompt { dimension, messages, read })

@@ -120,6 +120,7 @@ impl PromptTemplate {
             question: "question".to_owned(),
             descriptions: ["<first label>", "<second label>", "<third label>"].map(str::to_owned),
             role: Default::default(),
+            note: Default::default(),
         };
         let turns = [Turn { speaker: "speaker".to_owned(), text: "text".to_owned() }];
         let persona = context! { name => "name", traits => ["trait"], text => "text" };

@@ -41,12 +41,15 @@ pub(super) struct Combine {
     pub both: String,
     pub role_traits: String,
     pub role_both: String,
+    pub note_traits: String,
+    pub note_both: String,
 }
 
 #[derive(Debug)]
 pub(super) struct RolePlay {
     pub agent_speakers: Vec<String>,
     pub named_turn: String,
+    pub noted_turn: String,
     pub opening: String,
     pub continuation: String,
 }
@@ -69,6 +72,8 @@ pub(super) struct Character {
     pub contradictory: String,
     pub role: String,
     pub contrast_role: String,
+    pub note: String,
+    pub contrast_note: String,
 }
 
 #[derive(Debug)]
@@ -108,20 +113,23 @@ impl Wording {
 }
 
 fn combine(table: &Reader, problems: &mut Problems) -> Combine {
-    table.only(&["traits", "both", "role_traits", "role_both"], problems);
+    table.only(&["traits", "both", "role_traits", "role_both", "note_traits", "note_both"], problems);
     Combine {
         traits: table.text("traits", problems),
         both: table.text("both", problems),
         role_traits: table.text("role_traits", problems),
         role_both: table.text("role_both", problems),
+        note_traits: table.text_or_empty("note_traits", problems),
+        note_both: table.text_or_empty("note_both", problems),
     }
 }
 
 fn roleplay(table: &Reader, problems: &mut Problems) -> RolePlay {
-    table.only(&["agent_speakers", "named_turn", "opening", "continuation"], problems);
+    table.only(&["agent_speakers", "named_turn", "noted_turn", "opening", "continuation"], problems);
     RolePlay {
         agent_speakers: table.texts("agent_speakers", problems),
         named_turn: table.text("named_turn", problems),
+        noted_turn: table.text("noted_turn", problems),
         opening: table.text("opening", problems),
         continuation: table.text("continuation", problems),
     }
@@ -153,13 +161,16 @@ fn dimension_wording(table: &Reader, problems: &mut Problems) -> DimensionWordin
 }
 
 fn character(table: &Reader, problems: &mut Problems) -> Character {
-    table.only(&["aligned", "indeterminate", "contradictory", "role", "contrast_role"], problems);
+    let keys = ["aligned", "indeterminate", "contradictory", "role", "contrast_role", "note", "contrast_note"];
+    table.only(&keys, problems);
     Character {
         aligned: table.text("aligned", problems),
         indeterminate: table.text("indeterminate", problems),
         contradictory: table.text("contradictory", problems),
         role: table.text("role", problems),
         contrast_role: table.text("contrast_role", problems),
+        note: table.text_or_empty("note", problems),
+        contrast_note: table.text_or_empty("contrast_note", problems),
     }
 }
 

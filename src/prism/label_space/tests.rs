@@ -20,6 +20,11 @@ fn built_in(dimension: Dimension, trait_: Trait, polarity: Polarity, key: &str) 
     table[dimension.name()][trait_.name()][polarity.name()][key].as_str().unwrap().to_owned()
 }
 
+fn persona(trait_: Trait, polarity: Polarity) -> String {
+    let table: toml::Table = BUILT_IN.parse().unwrap();
+    table["traits"][trait_.name()][polarity.name()]["persona"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_trait_describes_its_pole_as_a_and_the_opposite_pole_as_c() {
     for dimension in Dimension::ALL {
@@ -31,8 +36,8 @@ fn a_trait_describes_its_pole_as_a_and_the_opposite_pole_as_c() {
                 let sentence = |polarity| format!("The response {}.", text(polarity, "description"));
                 assert_eq!(space.description(Label::Aligned), sentence(polarity));
                 assert_eq!(space.description(Label::Contradictory), sentence(polarity.opposite()));
-                assert!(space.role[0].ends_with(&text(polarity, "emphasis")));
-                assert!(space.role[1].ends_with(&text(polarity.opposite(), "emphasis")));
+                assert_eq!(space.note, [polarity, polarity.opposite()].map(|polarity| text(polarity, "emphasis")));
+                assert_eq!(space.role, [polarity, polarity.opposite()].map(|polarity| persona(trait_, polarity)));
             }
         }
     }

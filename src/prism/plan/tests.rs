@@ -23,7 +23,7 @@ fn options(evidence: EvidenceKind, label_order: LabelOrder, calibration: Calibra
         label_order,
         calibration,
         persona_block: false,
-        scale: LikelihoodScale::default(),
+        scale: LikelihoodScale { t: 1.0, b: 0.0 },
     }
 }
 
@@ -143,7 +143,9 @@ fn the_likelihood_reads_the_response_under_both_poles() {
             assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant]);
             assert_eq!(prompt.messages[4].text, "Of course.");
             let space = &plan.spaces()[prompt.dimension as usize];
-            assert_eq!(prompt.messages[0].text, space.role[usize::from(label == Label::Contradictory)]);
+            let side = usize::from(label == Label::Contradictory);
+            assert_eq!(prompt.messages[0].text, space.role[side]);
+            assert_eq!(prompt.messages[3].text, format!("Really?\n\n({})", space.note[side]));
         }
     });
 }

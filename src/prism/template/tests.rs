@@ -10,6 +10,7 @@ fn space() -> LabelSpace {
         question: "What fits?".to_owned(),
         descriptions: ["Aligned one.", "Neither.", "Opposite."].map(str::to_owned),
         role: Default::default(),
+        note: Default::default(),
     }
 }
 
