@@ -7,15 +7,16 @@ use super::interrupt::Interrupt;
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome, output};
 use crate::eval::{Item, Role};
+use crate::model::registry::DEFAULT_MODEL;
 use crate::persona::{Persona, Polarity};
 use crate::prism::{Dimension, Group, Verdict};
 use crate::service::{Cancel, Judge, OptionOverrides};
 
 const EXAMPLES: &str = "\
 Examples:
-  prism-judge demo                           fetches the default model if it is missing
-  prism-judge demo --model judge-7b.gguf     the same replies, a stronger judge
-  prism-judge demo --evidence label_slot     the paper's estimator";
+  prism-judge demo                          fetches a model if it is missing
+  prism-judge demo --model judge-7b.gguf    the same replies, a stronger judge
+  prism-judge demo --evidence label_slot    the paper's estimator";
 
 /// Our own writing, in the form of a diagnosis file.
 const GROUPS: &str = include_str!("../../data/demo.jsonl");
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         "Judge: {} ({} million weights)\nS is the mean evidence of the three dimensions, from 0 to 1: \
          how much the reply expresses the persona.\n\n",
         info.model,
-        info.parameters / 1_000_000
+        (info.parameters + 500_000) / 1_000_000
     ))?;
     let (mut groups, mut first) = (0, 0);
     for (index, line) in GROUPS.lines().enumerate() {
@@ -62,7 +63,9 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         first += usize::from(fits_best(&item, &verdicts));
     }
     let mut text = format!("The reply that fits got the highest S in {first} of {groups} groups.\n\n");
-    text += &wrap(WEAK_JUDGE, WIDTH, "");
+    if info.model == DEFAULT_MODEL {
+        text += &wrap(WEAK_JUDGE, WIDTH, "");
+    }
     text += "\nNext: prism-judge score FILE, prism-judge explain FILE, prism-judge serve\n";
     output::print(&text)?;
     Ok(Outcome::Done)

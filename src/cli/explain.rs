@@ -17,11 +17,11 @@ use crate::service::{ExplainedPrompt, Explanation};
 
 const EXAMPLES: &str = "\
 Examples:
-  prism-judge explain rows.jsonl                          the first row of a file
-  prism-judge explain groups.jsonl --id g7/negative/0     one response of a group
+  prism-judge explain rows.jsonl                         the first row of a file
+  prism-judge explain groups.jsonl --id g7/negative/0    one reply of a group
   prism-judge explain --persona 'Big Five focus: Extraversion = high' \\
       --context 'Coming tonight?' --response 'Yes! Who else is in?'
-  prism-judge explain --persona @card.txt --context 'Hi' --response 'Hello.' --show-prompt";
+  prism-judge explain --persona @card.txt --response 'Hello.' --show-prompt";
 
 const BAR: usize = 24;
 const WIDTH: usize = 96;

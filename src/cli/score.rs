@@ -14,15 +14,16 @@ const EXAMPLES: &str = "\
 Examples:
   prism-judge score rows.jsonl > verdicts.jsonl
   prism-judge score rows.jsonl -o verdicts.jsonl --evidence label_slot
-  printf '%s' '{\"persona\":{\"description\":\"Big Five focus: Extraversion = high\"},' \\
+  printf '%s' '{\"profile\":\"Big Five focus: Extraversion = high\",' \\
     '\"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' |
     prism-judge score
 
 Lines (JSON objects; other fields may stand beside these):
   row        persona, context, response, and id
   published  profile, context or dialogue, response, and case_id
-  group      persona, context, positive, negatives [{text, kind, persona}], and group_id
-  persona    {name, traits: [{trait, polarity}], description, facts}, any of them
+  group      persona, context, positive, negatives [{text, kind, persona}], and
+             group_id
+  persona    {name, traits: [{trait, polarity}], description, facts}, any of it
   context    a text (one turn of User), or a list of {speaker, text}
   dialogue   the same, but a text is a transcript of `Speaker: text` lines
 

@@ -379,7 +379,8 @@ async fn a_connection_that_never_speaks_is_closed_and_does_not_hold_the_stop() {
     for words in [&b""[..], b"PRI * HT", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
         silent.write_all(words).await.unwrap();
-        let closed = tokio::time::timeout(Duration::from_secs(5), silent.read_to_end(&mut Vec::new()));
+        let mut reply = Vec::new();
+        let closed = tokio::time::timeout(Duration::from_secs(5), silent.read_to_end(&mut reply));
         assert!(closed.await.is_ok(), "{words:?}");
     }
     let _silent = tokio::net::TcpStream::connect(address).await.unwrap();
