@@ -75,6 +75,8 @@ impl ChatTemplate {
                 .build()
                 .map_err(|error| ModelError::ChatTemplate(error.to_string()))?,
         );
+        // A template that loops without end is an error; a conversation that fits into a model takes thousands of steps.
+        environment.set_fuel(Some(10_000_000));
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", strftime_now);

@@ -19,3 +19,8 @@ pub enum ModelError {
     #[error("fetching the model: {0}")]
     Fetch(String),
 }
+
+/// A candle error without the backtrace that `RUST_BACKTRACE` adds to it.
+pub(super) fn brief(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}

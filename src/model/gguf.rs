@@ -9,6 +9,7 @@ use candle_core::{Device, Tensor};
 use memmap2::Mmap;
 
 use super::ModelError;
+use super::error::brief;
 
 /// The parsed header and the mapping of one file.
 pub struct Gguf {
@@ -26,7 +27,7 @@ impl Gguf {
         // while it is mapped can end the process with SIGBUS, as with every memory-mapped model.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| fail(error.to_string()))?;
         let content = Content::read(&mut Cursor::new(&map[..]))
-            .map_err(|error| fail(format!("is not a readable GGUF file: {error}")))?;
+            .map_err(|error| fail(format!("is not a readable GGUF file: {}", brief(&error))))?;
         Ok(Self { path: path.to_owned(), map, content })
     }
 
@@ -85,7 +86,7 @@ impl Gguf {
             .and_then(|tensor| tensor.dequantize(&Device::Cpu))
             .map_err(|error| ModelError::File {
                 path: self.path.clone(),
-                reason: format!("tensor {name} cannot be read: {error}"),
+                reason: format!("tensor {name} cannot be read: {}", brief(&error)),
             })
     }
 

@@ -21,6 +21,8 @@ pub struct Tokenizer {
     plain: tokenizers::Tokenizer,
     added: AddedTokens,
     vocabulary_size: usize,
+    /// Bytes of the longest piece of text.
+    longest: usize,
     bos: Option<TokenId>,
     eos: Option<TokenId>,
     add_bos: bool,
@@ -97,6 +99,9 @@ impl Tokenizer {
             .filter(|(char, _)| !plain.contains_key(&char.to_string()))
             .map(|(_, byte)| byte);
         let missing = missing.collect();
+        // Byte-level pieces spell each byte as one character; composing characters (NFC) makes three bytes one at most.
+        let longest = plain.keys().map(|piece| piece.chars().count()).max().unwrap_or(1).max(1);
+        let longest = if rules.normalizer.is_some() { 3 * longest } else { longest };
         let bpe = BPE::builder().vocab_and_merges(plain, merges).ignore_merges(rules.ignore_merges).build();
         let mut plain = tokenizers::Tokenizer::new(bpe.map_err(|error| fail(format!("merges: {error}")))?);
         plain.with_pre_tokenizer(Some(rules.pre_tokenizer));
@@ -105,11 +110,17 @@ impl Tokenizer {
             plain,
             added: AddedTokens::new(added),
             vocabulary_size,
+            longest,
             bos: parts.bos,
             eos: parts.eos,
             add_bos: parts.add_bos.unwrap_or(rules.add_bos),
             missing,
         })
+    }
+
+    /// The fewest tokens that `bytes` bytes of text can take.
+    pub fn fewest_tokens(&self, bytes: usize) -> usize {
+        bytes.div_ceil(self.longest)
     }
 
     /// Encodes text as plain text: no id is one of [`Self::added_tokens`], whatever the text says.

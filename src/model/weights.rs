@@ -2,6 +2,7 @@
 
 use candle_core::{D, Tensor};
 
+use super::error::brief;
 use super::{DecoderConfig, Gguf, ModelError};
 
 /// A projection, stored `[inputs, outputs]` so that gemm reads it without packing.
@@ -149,7 +150,7 @@ impl Reader<'_> {
     }
 
     fn unreadable(&self, name: &str, error: &candle_core::Error) -> ModelError {
-        self.fault(format!("tensor {name} cannot be read: {error}"))
+        self.fault(format!("tensor {name} cannot be read: {}", brief(error)))
     }
 
     fn fault(&self, reason: String) -> ModelError {

@@ -120,18 +120,7 @@ impl Judge {
         let first = work.len();
         let limit = self.backbone().context_length;
         for prompt in prompts {
-            let tokens = tokens::tokenize(&self.text, prompt);
-            let tokens = tokens.and_then(|tokens| match tokens.ids.len() {
-                length if length > limit => Err(JudgeError::invalid(
-                    field,
-                    format!(
-                        "the prompt has {length} tokens and the model's context holds {limit}: shorten the response, \
-                         the context or the persona"
-                    ),
-                )),
-                _ => Ok(tokens),
-            });
-            match tokens {
+            match tokens::tokenize(&self.text, prompt, limit) {
                 Ok(tokens) => work.push(tokens::request(prompt, tokens, self.slot.ids)),
                 Err(error) => {
                     work.truncate(first);

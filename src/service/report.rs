@@ -86,7 +86,7 @@ impl Judge {
             verdicts.pop().unwrap_or_else(|| Err(JudgeError::invalid("candidates", "there is no candidate")))?;
         let plan = plan(group, &self.spaces, &self.template, &overrides.over(&self.options))?;
         let explain = |prompt: &InversePrompt| {
-            let tokens = tokens::tokenize(&self.text, prompt)?;
+            let tokens = tokens::tokenize(&self.text, prompt, self.backbone().context_length)?;
             Ok(ExplainedPrompt {
                 dimension: prompt.dimension,
                 labels: self.shown(&plan.spaces()[prompt.dimension as usize], prompt),

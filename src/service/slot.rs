@@ -27,7 +27,7 @@ pub fn choose(
     let mut usable: [Option<[TokenId; 3]>; ANSWER_SPELLINGS.len()] = Default::default();
     let mut probes = Vec::new();
     for (index, layout) in [Layout::Shared, Layout::Released].into_iter().enumerate() {
-        let rendered = render(text, wording, layout)?;
+        let rendered = render(engine, text, wording, layout)?;
         for (at, prompt) in rendered.iter().enumerate() {
             let found = text.answer_spellings(prompt).map_err(|error| OpenError::AnswerSlot(error.to_string()))?;
             for (usable, found) in usable.iter_mut().zip(found) {
@@ -66,6 +66,7 @@ const ORDERS: usize = 6;
 
 /// Every dimension in every label order, under one layout.
 fn render(
+    engine: &Engine,
     text: &TextModel,
     (spaces, template): (&LabelSpaces, &PromptTemplate),
     layout: Layout,
@@ -90,7 +91,8 @@ fn render(
         scale: LikelihoodScale::default(),
     };
     let plan = plan(&group, spaces, template, &options)?;
-    plan.candidate(0)?.prompts.iter().map(|prompt| Ok(tokens::tokenize(text, prompt)?)).collect()
+    let limit = engine.config().context_length;
+    plan.candidate(0)?.prompts.iter().map(|prompt| Ok(tokens::tokenize(text, prompt, limit)?)).collect()
 }
 
 /// The spelling that holds most probability at the answer slot, summed over the probes.

@@ -5,8 +5,21 @@ use crate::engine::{EngineError, Prompt, Read as TokenRead, Reading as TokenRead
 use crate::model::{ChatMessage, TextModel, TokenId, TokenizedPrompt};
 use crate::prism::{InversePrompt, Read, Reading};
 
-/// Renders and tokenises one inverse prompt.
-pub fn tokenize(text: &TextModel, prompt: &InversePrompt) -> Result<TokenizedPrompt, JudgeError> {
+/// Renders and tokenises one inverse prompt. One of more than `limit` tokens is an error with both numbers; a text that
+/// must have more is refused before the work of tokenising it.
+pub fn tokenize(text: &TextModel, prompt: &InversePrompt, limit: usize) -> Result<TokenizedPrompt, JudgeError> {
+    let refuse = |message: String| Err(JudgeError::new(ErrorCode::InvalidArgument, message));
+    let too_long = |count: String| {
+        refuse(format!(
+            "the prompt has {count} tokens and the model's context holds {limit}: shorten the response, the context or \
+             the persona"
+        ))
+    };
+    let bytes = prompt.messages.iter().map(|message| message.text.len()).sum();
+    let fewest = text.tokenizer().fewest_tokens(bytes);
+    if fewest > limit {
+        return too_long(format!("at least {fewest}"));
+    }
     let messages: Vec<ChatMessage<'_>> =
         prompt.messages.iter().map(|message| ChatMessage { role: message.role.name(), text: &message.text }).collect();
     let tokens = match prompt.read {
@@ -14,16 +27,13 @@ pub fn tokenize(text: &TextModel, prompt: &InversePrompt) -> Result<TokenizedPro
         Read::Response { .. } => text.response(&messages),
     };
     match tokens {
-        Ok(tokens) if tokens.dropped > 0 => Err(JudgeError::new(
-            ErrorCode::InvalidArgument,
-            format!(
-                "the text holds {} bytes that this model's vocabulary cannot express, such as control characters: \
-                 remove them",
-                tokens.dropped
-            ),
+        Ok(tokens) if tokens.dropped > 0 => refuse(format!(
+            "the text holds {} bytes that this model's vocabulary cannot express, such as control characters: remove them",
+            tokens.dropped
         )),
+        Ok(tokens) if tokens.ids.len() > limit => too_long(tokens.ids.len().to_string()),
         Ok(tokens) => Ok(tokens),
-        Err(error) => Err(JudgeError::new(ErrorCode::InvalidArgument, error.to_string())),
+        Err(error) => refuse(error.to_string()),
     }
 }
 
