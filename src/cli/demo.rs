@@ -23,9 +23,9 @@ const GROUPS: &str = include_str!("../../data/demo.jsonl");
 
 /// How weak the default judge is, in plain words.
 pub const WEAK_JUDGE: &str = "\
-The default model has 135 million weights. It is small enough for any laptop and a weak judge: it can tell opposite \
-traits apart, but it often misses which dimension of a reply is off. Do not train or guard with it. For that, give \
-a 7B model: --model PATH.gguf";
+The default model has 135 million weights. It is small enough for any laptop and a weak judge: it picks the reply of \
+the right pole over the opposite one in 93 of 100 pairs, but over a neighbouring trait in 73 (chance 50), and names the \
+dimension that is off in 39 (chance 33). Do not train or guard with it. For that, give a 7B model: --model PATH.gguf";
 
 const BAR: usize = 10;
 const WIDTH: usize = 96;

