@@ -161,7 +161,8 @@ impl LabelSpaces {
             Dimension::LinguisticStyle => CueKind::DialogueStyle,
         };
         let cue = profile.cue(kind, wording.cue_characters).text;
-        let variables = context! { name => profile.name.as_deref(), cue, profile => profile.text() };
+        let has_traits = !profile.traits.is_empty();
+        let variables = context! { name => profile.name.as_deref(), cue, profile => profile.text(), has_traits };
         let render = |key: &str| self.render(&character_key(dimension, key), variables.clone());
         Ok(Parts {
             descriptions: [render("aligned")?, wording.character.indeterminate.clone(), render("contradictory")?],
@@ -280,7 +281,7 @@ fn sources(wording: &Wording) -> Vec<(String, &str, &'static [&'static str])> {
         let role_play =
             [("role", role), ("contrast_role", contrast_role), ("note", note), ("contrast_note", contrast_note)];
         for (key, source) in role_play {
-            sources.push((character_key(dimension, key), source, &["profile", "cue", "name"]));
+            sources.push((character_key(dimension, key), source, &["profile", "cue", "name", "has_traits"]));
         }
     }
     sources
@@ -290,7 +291,7 @@ fn samples() -> Value {
     context! {
         name => "name", cue => "cue", profile => "profile", speaker => "speaker", text => "text", note => "note",
         traits => "traits", character => "character", descriptions => ["a", "b"], personas => ["a", "b"],
-        emphases => ["a", "b"],
+        emphases => ["a", "b"], has_traits => false,
     }
 }
 

@@ -116,6 +116,22 @@ fn traits_and_a_character_are_both_in_the_labels_and_the_name_stands_once() {
     assert!(task.description(Label::Aligned).contains("gruff"));
     assert!(task.description(Label::Contradictory).contains(&text(Polarity::Low)));
     assert_eq!(task.role[0].matches("Tom").count(), 1);
+    assert_eq!(task.note[0], built_in(Dimension::TaskFraming, Trait::Openness, Polarity::High, "emphasis"));
+}
+
+#[test]
+fn a_short_profile_stands_in_the_note_and_a_long_or_trait_bearing_one_in_the_system_turn() {
+    let short = "I ride horses.";
+    let long = "é".repeat(400);
+    let traits = r#""traits":[{"trait":"openness","polarity":"high"}],"#;
+    for (traits, profile, in_note) in [("", short, true), ("", long.as_str(), false), (traits, short, false)] {
+        for space in spaces_of(&format!(r#"{{{traits}"description":"{profile}"}}"#)) {
+            assert_eq!(space.note[0].contains(profile), in_note, "{}", space.note[0]);
+            assert_eq!(space.role[0].contains(profile), !in_note, "{}", space.role[0]);
+            assert!(!space.note[1].contains(profile) && !space.role[1].contains(profile));
+            assert_ne!(space.note[0], space.note[1]);
+        }
+    }
 }
 
 #[test]
