@@ -25,6 +25,9 @@ AUC compares every positive with every negative, P-AUC only those of one group,
 a tie counts one half; G-Acc is the share of groups whose positive is above
 every negative. A response without a score is left out and counted as failed.";
 
+/// Failures whose reasons are printed.
+const TOLD: usize = 10;
+
 /// Judge files with known answers; prints AUC, P-AUC and G-Acc of S and of each dimension.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,10 +64,12 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, size) };
     let mut files = Vec::new();
     let mut overall = Collector::default();
+    let mut told = 0;
     for source in &sources {
         let (name, mut collector) = (source.name(), Collector::default());
         let outcome = driver.run(source, args.limit, &mut |result| {
             collect(&mut collector, &result);
+            tell_failures(&name, &result, &mut told);
             match &mut scores {
                 Some(writer) => write_scores(&mut **writer, &name, &result).map_err(|error| CliError::write(&error)),
                 None => Ok(()),
@@ -100,6 +105,25 @@ fn collect(collector: &mut Collector, result: &LineResult<'_>) {
                 let verdict = result.as_ref().and_then(|result| result.as_ref().ok());
                 collector.add(&ScoreRow { key: &item.key, role: &row.role, violated: row.violated, verdict });
             }
+        }
+    }
+}
+
+/// Says why responses failed, for the first few.
+fn tell_failures(file: &str, result: &LineResult<'_>, told: &mut usize) {
+    let reasons = match result {
+        LineResult::Bad(bad) => vec![(bad.line, bad.message.clone())],
+        LineResult::Judged { line, results, .. } => {
+            let failed = results.iter().flatten().filter_map(|result| result.as_ref().err());
+            failed.map(|error| (*line, output::message(error))).collect()
+        }
+    };
+    for (line, reason) in reasons {
+        *told += 1;
+        match *told {
+            ..=TOLD => output::tell(&format_args!("{file}, line {line}: {reason}")),
+            told if told == TOLD + 1 => output::tell(&"more responses failed; --scores FILE lists all reasons"),
+            _ => {}
         }
     }
 }
