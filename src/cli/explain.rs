@@ -12,7 +12,7 @@ use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome, output};
 use crate::eval::{self, Item};
 use crate::persona::Persona;
-use crate::prism::{Candidate, Dimension, Group, Label};
+use crate::prism::{Candidate, Dimension, EvidenceKind, Group, Label};
 use crate::service::{ExplainedPrompt, Explanation};
 
 const EXAMPLES: &str = "\
@@ -147,6 +147,9 @@ fn table(explanation: &Explanation, charset: Charset, show_prompt: bool) -> Stri
         }
         let prompts: Vec<_> = explanation.prompts.iter().filter(|prompt| prompt.dimension == dimension).collect();
         text += &labels(&prompts);
+        if judge.evidence == EvidenceKind::Likelihood {
+            text += "    indeterminate: about as likely either way\n";
+        }
         if show_prompt {
             for (index, prompt) in prompts.iter().enumerate() {
                 let _ =
@@ -168,7 +171,13 @@ fn options(verdict: &crate::prism::Verdict) -> String {
     let of = |value| serde_json::to_value(value).map(name).unwrap_or_default();
     let [evidence, layout] = [of(json!(judge.evidence)), of(json!(judge.layout))];
     let [order, calibration] = [of(json!(judge.label_order)), of(json!(judge.calibration))];
-    format!("evidence {evidence}, layout {layout}, label order {order}, calibration {calibration}")
+    match judge.evidence {
+        EvidenceKind::LabelSlot => {
+            format!("evidence {evidence}, layout {layout}, label order {order}, calibration {calibration}")
+        }
+        // No labels are shown, so that their layout and order mean nothing.
+        EvidenceKind::Likelihood => format!("evidence {evidence}, calibration {calibration}"),
+    }
 }
 
 /// Each description once, then the letters of every displayed order.

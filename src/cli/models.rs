@@ -146,8 +146,8 @@ fn list(cache: &Cache, json: bool, out: &mut dyn Write) -> Result<(), CliError> 
         print(&text, out)?;
     }
     print(
-        &"\nA larger judge: download an instruction-tuned GGUF file of the Llama family and pass its path wherever a\n\
-          model is asked for, for example `--model ./a-7b-instruct.gguf`.",
+        &"\nA larger judge: pass the path of an instruction-tuned GGUF file wherever a model is asked for, for example\n\
+          `--model ./your-model.gguf`. Architecture llama with byte-level BPE loads; an error names what does not.",
         out,
     )
 }

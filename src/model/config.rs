@@ -35,8 +35,9 @@ impl DecoderConfig {
             )));
         }
         let key = |name: &str| format!("{architecture}.{name}");
-        let refuse =
-            |what: &str| Err(ModelError::Unsupported(format!("{what} in {} is not supported", gguf.path().display())));
+        let refuse = |what: &str| {
+            Err(ModelError::Unsupported(format!("{} needs {what}, not supported yet", gguf.path().display())))
+        };
         if gguf.value(&key("rope.scaling.type")).is_some_and(|kind| kind.to_string().is_ok_and(|k| k != "none")) {
             return refuse("rope scaling");
         }

@@ -36,8 +36,8 @@ pub struct Explanation {
 #[derive(Clone, Debug)]
 pub struct ExplainedPrompt {
     pub dimension: Dimension,
-    /// For the label slot: letter, label, description, in displayed order. For the likelihood: the one description
-    /// that the system turn carries, with its label.
+    /// For the label slot: letter, label, description, in displayed order. For the likelihood: the one label that the
+    /// prompt plays, with its system turn and note.
     pub labels: Vec<ShownLabel>,
     pub text: String,
     pub tokens: usize,
@@ -110,7 +110,8 @@ impl Judge {
                 })
                 .collect(),
             Read::Response { label } => {
-                let description = prompt.messages.first().map(|message| message.text.clone()).unwrap_or_default();
+                let side = usize::from(label == Label::Contradictory);
+                let description = format!("{} {}", space.role[side], space.note[side]).trim().to_owned();
                 vec![ShownLabel { letter: None, label, description }]
             }
         }
