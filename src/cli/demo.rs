@@ -8,7 +8,7 @@ use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome, output};
 use crate::eval::{Item, Role};
 use crate::model::registry::DEFAULT_MODEL;
-use crate::persona::{Persona, Polarity};
+use crate::persona::Persona;
 use crate::prism::{Dimension, Group, Verdict};
 use crate::service::{Cancel, Judge, OptionOverrides};
 
@@ -125,14 +125,8 @@ fn table(item: &Item, verdicts: &[Verdict], charset: Charset) -> String {
 }
 
 fn describe(persona: &Persona) -> String {
-    let traits: Vec<String> = persona
-        .traits
-        .iter()
-        .map(|target| {
-            let pole = if target.polarity == Polarity::High { "high" } else { "low" };
-            format!("{pole} {:?}", target.trait_).to_lowercase()
-        })
-        .collect();
+    let traits: Vec<String> =
+        persona.traits.iter().map(|target| format!("{} {}", target.polarity, target.trait_)).collect();
     let name = persona.name.as_deref().unwrap_or("Persona");
     if traits.is_empty() {
         format!("{name}: {}", persona.description)

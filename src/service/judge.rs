@@ -86,6 +86,7 @@ impl Judge {
         let free = readings(plan.baseline(), &answers[baseline.clone()])?;
         // Content-free prompts belong to the group: they are counted with the first candidate.
         let mut shared: u64 = answers[baseline].iter().flatten().map(|answer| answer.computed as u64).sum();
+        let judge = self.provenance(&options);
         let conclude = |planned: Planned| -> Result<Verdict, JudgeError> {
             let (candidate, range) = planned?;
             let answers = &answers[range.clone()];
@@ -96,7 +97,7 @@ impl Judge {
                 s_prism: conclusion.s_prism,
                 dimensions: conclusion.dimensions,
                 weakest_dimension: conclusion.weakest_dimension,
-                judge: self.provenance(&options),
+                judge: judge.clone(),
                 tokens: TokenCounts {
                     prompt: lengths[range].iter().map(|length| *length as u64).sum(),
                     computed: computed as u64 + std::mem::take(&mut shared),
