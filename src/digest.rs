@@ -25,6 +25,7 @@ impl Digest {
 }
 
 /// Collects the fields of one digest, in order.
+#[derive(Clone)]
 pub struct Builder(Sha256);
 
 impl Builder {
