@@ -175,10 +175,14 @@ impl Queue {
         }
     }
 
-    /// Ends the model thread's wait; what still waits is never answered.
+    /// Ends the model thread's wait and fails what waits for it.
     pub fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
         self.arrived.notify_all();
+        drop(waiting);
     }
 
     /// Tokens outstanding by lane.
