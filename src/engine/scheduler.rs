@@ -33,9 +33,13 @@ impl<'a> Scheduler<'a> {
         Self { decoder, counters, chunk_tokens, tree, active: BTreeMap::new(), next: 0, turn: 0 }
     }
 
-    /// Distinct tokens of the work in the tree, each piece counted by itself.
-    pub fn active_tokens(&self) -> usize {
-        self.active.values().map(|active| active.tokens).sum()
+    /// Distinct tokens of the work in the tree by lane, each piece counted by itself.
+    pub fn active_tokens(&self) -> [usize; 3] {
+        let mut tokens = [0; 3];
+        for ((lane, _), active) in &self.active {
+            tokens[*lane as usize] += active.tokens;
+        }
+        tokens
     }
 
     pub fn is_idle(&self) -> bool {
