@@ -1,5 +1,7 @@
 //! Keys and values of a run of tokens, all layers, in the layout that attention reads.
 
+use std::ops::Range;
+
 use super::DecoderConfig;
 
 /// Positions of a block are padded to a multiple of this, so that a product over them never takes gemm's other paths.
@@ -30,6 +32,31 @@ impl KvBlock {
             keys: vec![0.0; heads * config.head_dim * padded],
             values: vec![0.0; heads * config.head_dim * tokens],
         }
+    }
+
+    /// Memory of the keys and values.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.keys.as_slice()) + size_of_val(self.values.as_slice())
+    }
+
+    /// The block as two, copied: the first `at` tokens and the rest, at least one each.
+    pub fn split(&self, at: usize) -> (Self, Self) {
+        assert!((1..self.tokens).contains(&at), "a block of {} tokens cannot be cut at {at}", self.tokens);
+        (self.part(0..at), self.part(at..self.tokens))
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        let padded = range.len().next_multiple_of(PAD);
+        let mut keys = Vec::with_capacity(self.keys.len() / self.padded * padded);
+        for row in self.keys.chunks_exact(self.padded) {
+            keys.extend_from_slice(&row[range.clone()]);
+            keys.resize(keys.len() + padded - range.len(), 0.0);
+        }
+        let mut values = Vec::with_capacity(self.values.len() / self.tokens * range.len());
+        for head in self.values.chunks_exact(self.tokens * self.head_dim) {
+            values.extend_from_slice(&head[range.start * self.head_dim..range.end * self.head_dim]);
+        }
+        Self { tokens: range.len(), padded, head_dim: self.head_dim, kv_heads: self.kv_heads, keys, values }
     }
 
     pub fn tokens(&self) -> usize {
@@ -74,5 +101,58 @@ pub fn store<'a>(
             keys[token] = *key;
         }
         values.copy_from_slice(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> DecoderConfig {
+        DecoderConfig {
+            architecture: "llama".to_owned(),
+            layers: 2,
+            hidden: 12,
+            feed_forward: 8,
+            heads: 2,
+            kv_heads: 2,
+            head_dim: 6,
+            vocabulary: 4,
+            context_length: 64,
+            rope_theta: 1e4,
+            norm_epsilon: 1e-5,
+        }
+    }
+
+    /// A block whose numbers name layer, head, token and dimension.
+    fn block(range: Range<usize>) -> KvBlock {
+        let config = config();
+        let mut block = KvBlock::new(&config, range.len());
+        let padded = block.padded();
+        for layer in 0..config.layers {
+            for (head, (keys, values)) in block.heads_mut(layer).enumerate() {
+                let row = |token: usize, side: usize| -> Vec<f32> {
+                    let at = ((side * 10 + layer) * 10 + head) * 100 + token;
+                    (0..config.head_dim).map(|dim| (at * 10 + dim) as f32).collect()
+                };
+                let rows: Vec<_> = range.clone().map(|token| (row(token, 1), row(token, 2))).collect();
+                store(keys, values, padded, rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice())));
+            }
+        }
+        block
+    }
+
+    #[test]
+    fn the_halves_of_a_block_are_the_blocks_of_its_tokens() {
+        for (tokens, at) in [(2, 1), (17, 1), (17, 16), (40, 16), (40, 23), (33, 32)] {
+            let (first, rest) = block(0..tokens).split(at);
+            for (half, expected) in [(first, block(0..at)), (rest, block(at..tokens))] {
+                assert_eq!((half.tokens(), half.bytes()), (expected.tokens(), expected.bytes()));
+                for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    assert_eq!(half.keys(layer, head), expected.keys(layer, head), "{tokens} tokens at {at}");
+                    assert_eq!(half.values(layer, head), expected.values(layer, head), "{tokens} tokens at {at}");
+                }
+            }
+        }
     }
 }
