@@ -1,11 +1,11 @@
 //! One decoder over token trees: RMS norm, rotary attention with grouped heads, gated feed-forward.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::attention::{Run, attend, tasks};
+use super::clock::{Clock, Part};
 use super::kernels::{max_and_exp_sum, rms_norm, rotate, silu_gate};
 use super::kv::{KvBlock, store};
 use super::matmul::{Layout, MIN_ROWS, Operand, Output, Rows, Shape, Shared, multiply_parallel};
@@ -47,8 +47,8 @@ pub struct Decoder {
     config: DecoderConfig,
     weights: Weights,
     pool: ThreadPool,
-    /// Nanoseconds spent in [`Decoder::forward`] and [`Decoder::read`].
-    busy: AtomicU64,
+    /// Time spent in [`Decoder::forward`] and [`Decoder::read`].
+    clock: Clock,
 }
 
 impl Decoder {
@@ -65,7 +65,7 @@ impl Decoder {
             .thread_name(|index| format!("forward-{index}"))
             .build()
             .map_err(|error| ModelError::Unsupported(format!("cannot start {threads} threads: {error}")))?;
-        Ok(Self { config, weights, pool, busy: AtomicU64::new(0) })
+        Ok(Self { config, weights, pool, clock: Clock::default() })
     }
 
     pub fn config(&self) -> &DecoderConfig {
@@ -79,21 +79,18 @@ impl Decoder {
 
     /// Time spent computing since the weights were loaded.
     pub fn busy(&self) -> Duration {
-        Duration::from_nanos(self.busy.load(Ordering::Relaxed))
+        self.spent(Part::Total)
     }
 
-    fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let result = compute();
-        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.busy.fetch_add(nanoseconds, Ordering::Relaxed);
-        result
+    /// Time spent on one part since the weights were loaded.
+    pub fn spent(&self, part: Part) -> Duration {
+        self.clock.spent(part)
     }
 
     /// Runs one chunk. Returns the states of the rows of `read` (ascending, counted over all runs) and the K/V block of
     /// each run. `earlier` holds the blocks that [`Ancestor::Earlier`] points at.
     pub fn forward(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
-        self.timed(|| self.run_layers(runs, earlier, read))
+        self.clock.time(Part::Total, || self.run_layers(runs, earlier, read))
     }
 
     fn run_layers(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
@@ -102,7 +99,7 @@ impl Decoder {
         for (layer, block) in self.weights.blocks.iter().enumerate() {
             chunk.project_qkv(block);
             chunk.store_kv(layer);
-            chunk.attend(layer, earlier);
+            self.clock.time(Part::Attention, || chunk.attend(layer, earlier));
             let last = layer + 1 == self.weights.blocks.len();
             if last {
                 chunk.keep_rows(read);
@@ -115,7 +112,8 @@ impl Decoder {
 
     /// Scores of the targets of each row of `hidden`, and its log-sum-exp, in order.
     pub fn read(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
-        self.timed(|| self.score_rows(hidden, targets))
+        let score = || self.clock.time(Part::Head, || self.score_rows(hidden, targets));
+        self.clock.time(Part::Total, score)
     }
 
     fn score_rows(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
@@ -252,8 +250,7 @@ impl<'a> Chunk<'a> {
                     Ancestor::Earlier(index) => earlier[*index],
                     Ancestor::Same(index) => &self.blocks[*index],
                 });
-                let path = ancestors.chain(std::iter::once(own)).collect();
-                let run = Run { first_row, start: spec.start, path };
+                let run = Run::new(first_row, ancestors.chain(std::iter::once(own)));
                 first_row += spec.tokens.len();
                 run
             })
@@ -265,7 +262,7 @@ impl<'a> Chunk<'a> {
         self.decoder.pool.install(|| {
             use rayon::prelude::*;
             tasks.par_iter().with_max_len(1).for_each(|task| {
-                attend((config, layer), &runs[task.run], *task, queries, |row, head, values| {
+                attend((config, layer), &runs, task, queries, |row, head, values| {
                     let at = row * width + head * dim;
                     assert!(at + dim <= size);
                     // SAFETY: inside the buffer, and no two tasks write the same (row, head).
@@ -324,15 +321,17 @@ impl<'a> Chunk<'a> {
         accumulate: bool,
     ) {
         let rows = self.rows.max(MIN_ROWS);
-        let pool = &self.decoder.pool;
+        let decoder = self.decoder;
         let (x, out) = buffers(self);
-        multiply_parallel(
-            pool,
-            Shape { rows, inner: projection.inputs, columns: projection.outputs },
-            Rows { data: x, stride: projection.inputs },
-            Operand { data: &projection.data, layout: Layout::ByInput { stride: projection.outputs } },
-            Output { data: out, stride, accumulate },
-        );
+        decoder.clock.time(Part::Projections, || {
+            multiply_parallel(
+                &decoder.pool,
+                Shape { rows, inner: projection.inputs, columns: projection.outputs },
+                Rows { data: x, stride: projection.inputs },
+                Operand { data: &projection.data, layout: Layout::ByInput { stride: projection.outputs } },
+                Output { data: out, stride, accumulate },
+            );
+        });
     }
 }
 

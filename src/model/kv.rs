@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::DecoderConfig;
+use super::kernels::LANES;
 
-/// Positions of a block are padded to a multiple of this, so that a product over them never takes gemm's other paths.
-const PAD: usize = 16;
+/// Rows of keys and values are padded to whole vectors of the widest kernel.
+const PAD: usize = LANES;
 
 /// K/V of one run of consecutive tokens on one path.
 pub struct KvBlock {
@@ -13,9 +14,10 @@ pub struct KvBlock {
     padded: usize,
     head_dim: usize,
     kv_heads: usize,
-    /// `[layer][kv head][head dim][padded tokens]`: transposed, so that scores come out token by token.
+    /// `[layer][kv head][head dim][padded tokens]`: transposed, so that scores come out token by token. One vector more
+    /// than that, since a vector of keys may begin at any token.
     keys: Vec<f32>,
-    /// `[layer][kv head][tokens][head dim]`.
+    /// `[layer][kv head][tokens][value width]`.
     values: Vec<f32>,
 }
 
@@ -29,8 +31,8 @@ impl KvBlock {
             padded,
             head_dim: config.head_dim,
             kv_heads: config.kv_heads,
-            keys: vec![0.0; heads * config.head_dim * padded],
-            values: vec![0.0; heads * config.head_dim * tokens],
+            keys: vec![0.0; heads * config.head_dim * padded + PAD],
+            values: vec![0.0; heads * config.head_dim.next_multiple_of(PAD) * tokens],
         }
     }
 
@@ -47,14 +49,17 @@ impl KvBlock {
 
     fn part(&self, range: Range<usize>) -> Self {
         let padded = range.len().next_multiple_of(PAD);
-        let mut keys = Vec::with_capacity(self.keys.len() / self.padded * padded);
-        for row in self.keys.chunks_exact(self.padded) {
+        let rows = &self.keys[..self.keys.len() - PAD];
+        let mut keys = Vec::with_capacity(rows.len() / self.padded * padded + PAD);
+        for row in rows.chunks_exact(self.padded) {
             keys.extend_from_slice(&row[range.clone()]);
             keys.resize(keys.len() + padded - range.len(), 0.0);
         }
+        keys.resize(keys.len() + PAD, 0.0);
+        let width = self.value_width();
         let mut values = Vec::with_capacity(self.values.len() / self.tokens * range.len());
-        for head in self.values.chunks_exact(self.tokens * self.head_dim) {
-            values.extend_from_slice(&head[range.start * self.head_dim..range.end * self.head_dim]);
+        for head in self.values.chunks_exact(self.tokens * width) {
+            values.extend_from_slice(&head[range.start * width..range.end * width]);
         }
         Self { tokens: range.len(), padded, head_dim: self.head_dim, kv_heads: self.kv_heads, keys, values }
     }
@@ -68,21 +73,26 @@ impl KvBlock {
         self.padded
     }
 
-    /// Transposed keys of one head: `[head dim, padded]`.
-    pub fn keys(&self, layer: usize, head: usize) -> &[f32] {
-        let size = self.head_dim * self.padded;
-        &self.keys[(layer * self.kv_heads + head) * size..][..size]
+    /// Distance of two tokens' values: the head dimension in whole vectors.
+    pub fn value_width(&self) -> usize {
+        self.head_dim.next_multiple_of(PAD)
     }
 
-    /// Values of one head: `[tokens, head dim]`.
+    /// Transposed keys of one head, `[head dim, padded]`, and one vector more to read beyond them.
+    pub fn keys(&self, layer: usize, head: usize) -> &[f32] {
+        let size = self.head_dim * self.padded;
+        &self.keys[(layer * self.kv_heads + head) * size..][..size + PAD]
+    }
+
+    /// Values of one head: `[tokens, value width]`.
     pub fn values(&self, layer: usize, head: usize) -> &[f32] {
-        let size = self.head_dim * self.tokens;
+        let size = self.value_width() * self.tokens;
         &self.values[(layer * self.kv_heads + head) * size..][..size]
     }
 
     /// The keys and values of each head of one layer, to be filled by `store`.
     pub fn heads_mut(&mut self, layer: usize) -> impl Iterator<Item = (&mut [f32], &mut [f32])> {
-        let (keys, values) = (self.head_dim * self.padded, self.head_dim * self.tokens);
+        let (keys, values) = (self.head_dim * self.padded, self.value_width() * self.tokens);
         let skip = layer * self.kv_heads;
         let keys = self.keys.chunks_exact_mut(keys).skip(skip);
         keys.zip(self.values.chunks_exact_mut(values).skip(skip)).take(self.kv_heads)
@@ -96,11 +106,12 @@ pub fn store<'a>(
     padded: usize,
     rows: impl Iterator<Item = (&'a [f32], &'a [f32])>,
 ) {
-    for ((token, (key, value)), values) in rows.enumerate().zip(values.chunks_exact_mut(keys.len() / padded)) {
+    let width = (keys.len() / padded).next_multiple_of(PAD);
+    for ((token, (key, value)), values) in rows.enumerate().zip(values.chunks_exact_mut(width)) {
         for (keys, key) in keys.chunks_exact_mut(padded).zip(key) {
             keys[token] = *key;
         }
-        values.copy_from_slice(value);
+        values[..value.len()].copy_from_slice(value);
     }
 }
 

@@ -4,6 +4,7 @@
 mod added;
 mod attention;
 mod chat;
+mod clock;
 mod config;
 mod decoder;
 mod error;
@@ -12,15 +13,18 @@ mod gguf;
 mod guard;
 mod kernels;
 mod kv;
-mod matmul;
+#[doc(hidden)] // Public for benches/forward.rs only.
+pub mod matmul;
 mod pre;
 pub mod registry;
 mod text;
+mod tile;
 mod tokenizer;
 mod weights;
 
 pub use added::AddedTokens;
 pub use chat::{ChatMessage, ChatTemplate};
+pub use clock::Part;
 pub use config::DecoderConfig;
 pub use decoder::{Ancestor, Decoder, Hidden, RowScores, RunSpec};
 pub use error::ModelError;
