@@ -67,6 +67,22 @@ fn a_value_that_is_not_finite_fails_its_prompt_alone() {
     }
 }
 
+/// Tokens before the one that overflows, in the same run and the same block of queries.
+#[test]
+fn what_comes_before_a_value_that_is_not_finite_keeps_its_bits() {
+    let decoder = poisoned().decoder(2);
+    let trunk: Vec<u32> = (0..70).collect();
+    let read = |ids: Vec<u32>, chunk: usize| {
+        let answer = run(&decoder, &[Prompt { ids, read: Read::Span(1..70) }], chunk, &Cancel::default()).unwrap();
+        answer.into_iter().next().unwrap().unwrap().log_probs
+    };
+    let expected = read(trunk.clone(), 512);
+    for chunk in [1, 5, 16, 512] {
+        let ids = [&trunk[..], &[POISON, 1, POISON, 3]].concat();
+        assert_eq!(read(ids, chunk), expected, "chunks of {chunk}");
+    }
+}
+
 #[test]
 fn work_that_must_stop_says_why_and_the_engine_goes_on() {
     let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(1), 4).unwrap();

@@ -6,14 +6,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::attention::{Run, attend, tasks};
 use super::clock::{Clock, Part};
-use super::kernels::{max_and_exp_sum, rms_norm, rotate, silu_gate};
+use super::head::{self, RowScores};
+use super::kernels::{rms_norm, rotate, silu_gate};
 use super::kv::{KvBlock, store};
 use super::matmul::{Layout, MIN_ROWS, Operand, Output, Rows, Shape, Shared, multiply_parallel};
 use super::weights::{Block, Projection, Weights};
 use super::{DecoderConfig, Gguf, ModelError, TokenId};
-
-/// Rows whose full-vocabulary scores are held at once.
-const HEAD_ROWS: usize = 64;
 
 /// A run of a chunk before its K/V exist.
 pub struct RunSpec {
@@ -31,15 +29,6 @@ pub enum Ancestor {
     Earlier(usize),
     /// Index of an earlier run of the same chunk.
     Same(usize),
-}
-
-/// Scores of one row over the whole vocabulary, reduced to what was asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RowScores {
-    /// Raw scores of the targets, in the order asked.
-    pub scores: Vec<f32>,
-    /// Log of the sum of exponentials over the vocabulary.
-    pub log_sum_exp: f32,
 }
 
 /// Weights, shape and threads.
@@ -117,35 +106,13 @@ impl Decoder {
     }
 
     fn score_rows(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
-        let DecoderConfig { hidden: width, vocabulary, norm_epsilon, .. } = self.config;
+        let DecoderConfig { hidden: width, norm_epsilon, .. } = self.config;
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
-        let mut results = Vec::with_capacity(targets.len());
-        let mut normed = vec![0.0; HEAD_ROWS.min(targets.len()).max(MIN_ROWS) * width];
-        let mut scores = vec![0.0; normed.len() / width * vocabulary];
-        for (batch, states) in targets.chunks(HEAD_ROWS).zip(hidden.states.chunks(HEAD_ROWS * width)) {
-            let states = &states[..batch.len() * width];
-            rms_norm(states, &self.weights.output_norm, norm_epsilon, &mut normed);
-            multiply_parallel(
-                &self.pool,
-                Shape { rows: batch.len().max(MIN_ROWS), inner: width, columns: vocabulary },
-                Rows { data: &normed, stride: width },
-                Operand { data: head, layout: Layout::ByOutput { stride: width } },
-                Output { data: &mut scores, stride: vocabulary, accumulate: false },
-            );
-            let reduce = |(scores, targets): (&[f32], &Vec<TokenId>)| {
-                let (max, sum) = max_and_exp_sum(scores);
-                RowScores {
-                    scores: targets.iter().map(|target| scores[*target as usize]).collect(),
-                    log_sum_exp: max + sum.ln(),
-                }
-            };
-            let reduced: Vec<RowScores> = self.pool.install(|| {
-                use rayon::prelude::*;
-                scores.par_chunks_exact(vocabulary).zip(batch.par_iter()).map(reduce).collect()
-            });
-            results.extend(reduced);
-        }
-        results
+        // A last batch of one row is multiplied with the row behind it.
+        let mut normed = vec![0.0; (targets.len() + 1) * width];
+        let states = &hidden.states[..targets.len() * width];
+        rms_norm(states, &self.weights.output_norm, norm_epsilon, &mut normed);
+        head::score(&self.pool, head, width, &normed, targets)
     }
 }
 

@@ -88,7 +88,7 @@ pub fn silu_gate_with<'a, S: Simd>(_: S, fused: &'a [f32], width: usize, out: &'
 /// Largest value and sum of `exp(value - largest)` of a row.
 #[with_simd(max_and_exp_sum = Arch::new())]
 #[inline(always)]
-pub fn max_and_exp_sum_with<'a, S: Simd>(_: S, row: &'a [f32]) -> (f32, f32) {
+pub fn max_and_exp_sum_with<'a, S: Simd>(_: S, row: &'a [f32]) -> (f32, f64) {
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let chunks = row.chunks_exact(LANES);
     let rest = chunks.remainder();
@@ -110,7 +110,7 @@ pub fn max_and_exp_sum_with<'a, S: Simd>(_: S, row: &'a [f32]) -> (f32, f32) {
         }
         total += f64::from(fold(sums, |a, b| a + b));
     }
-    (max, total as f32)
+    (max, total)
 }
 
 /// Rotates all heads of one row by half-split rotary embedding, in place, and scales them.
@@ -150,7 +150,7 @@ mod tests {
             let (max, sum) = max_and_exp_sum(&row);
             let exact: f64 = row.iter().map(|value| (f64::from(*value) - 18.0).exp()).sum();
             assert_eq!(max, 18.0);
-            assert!((f64::from(sum) / exact - 1.0).abs() < 1e-6, "{count}: {sum} instead of {exact}");
+            assert!((sum / exact - 1.0).abs() < 1e-6, "{count}: {sum} instead of {exact}");
         }
     }
 

@@ -247,3 +247,110 @@ fn strip<S: Simd, const R: usize, const V: usize>(
         S::as_mut_simd_f32s(&mut out[row * out_stride..][..size]).0.copy_from_slice(sums);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Group of two query heads, ten dimensions: neither whole blocks of rows nor whole vectors.
+    const DIM: usize = 10;
+    const WIDTH: usize = 16;
+
+    fn wave(count: usize, seed: f32) -> Vec<f32> {
+        (0..count).map(|at| (at as f32 * seed).sin() * 2.0).collect()
+    }
+
+    /// Keys and values of 150 positions; `cuts` says where one block of memory ends and the next begins.
+    struct Path {
+        keys: Vec<f32>,
+        values: Vec<f32>,
+        /// First position, padded length, transposed keys, values.
+        blocks: Vec<(usize, usize, Vec<f32>, Vec<f32>)>,
+    }
+
+    impl Path {
+        fn new(cuts: &[usize]) -> Self {
+            let (keys, mut values) = (wave(150 * DIM, 0.37), wave(150 * WIDTH, 0.73));
+            // What no query of the test sees.
+            values[140 * WIDTH..].fill(f32::NAN);
+            let mut blocks = Vec::new();
+            let mut start = 0;
+            for end in cuts.iter().copied().chain([150]) {
+                let padded = (end - start).next_multiple_of(LANES);
+                let mut transposed = vec![0.0; DIM * padded + LANES];
+                for position in start..end {
+                    for dim in 0..DIM {
+                        transposed[dim * padded + position - start] = keys[position * DIM + dim];
+                    }
+                }
+                blocks.push((start, padded, transposed, values[start * WIDTH..end * WIDTH].to_vec()));
+                start = end;
+            }
+            Self { keys, values, blocks }
+        }
+
+        fn parts(&self, start: usize) -> Vec<Part<'_>> {
+            let mut parts = Vec::new();
+            for (first, padded, keys, values) in &self.blocks {
+                let (from, to) = (start.max(*first), (start + TILE).min(first + values.len() / WIDTH));
+                if from < to {
+                    let skip = from - first;
+                    let (keys, values) = ((&keys[skip..], *padded), &values[skip * WIDTH..]);
+                    parts.push(Part { at: from - start, len: to - from, keys, values });
+                }
+            }
+            parts
+        }
+
+        /// Two heads of each token whose position is in `tokens`, all together.
+        fn attend(&self, tokens: std::ops::Range<usize>) -> Vec<Vec<f32>> {
+            let mut rows = Rows::default();
+            rows.clear(DIM);
+            let queries = wave(150 * 2 * DIM, 0.11);
+            rows.queries.extend(&queries[tokens.start * 2 * DIM..tokens.end * 2 * DIM]);
+            rows.visible.extend(tokens.clone().flat_map(|token| [token + 1; 2]));
+            rows.prepare();
+            for start in (0..tokens.end).step_by(TILE) {
+                let first = start.saturating_sub(tokens.start) * 2;
+                attend_tile(&mut rows, first..tokens.len() * 2, start, &self.parts(start));
+            }
+            (0..tokens.len() * 2).map(|row| rows.finish(row).to_vec()).collect()
+        }
+    }
+
+    #[test]
+    fn attention_is_the_weighted_mean_of_the_values_that_a_query_sees() {
+        let path = Path::new(&[]);
+        let queries = wave(150 * 2 * DIM, 0.11);
+        for (row, ours) in path.attend(0..140).iter().enumerate() {
+            let seen = row / 2 + 1;
+            let score = |position: usize| -> f64 {
+                let key = &path.keys[position * DIM..][..DIM];
+                queries[row * DIM..].iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum()
+            };
+            let weights: Vec<f64> = (0..seen).map(|position| score(position).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            for (dim, ours) in ours.iter().enumerate() {
+                let values = (0..seen).map(|position| f64::from(path.values[position * WIDTH + dim]));
+                let mean = weights.iter().zip(values).map(|(weight, value)| weight * value).sum::<f64>() / total;
+                assert!((f64::from(*ours) - mean).abs() < 1e-5, "row {row}: {ours} instead of {mean}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bits_depend_on_neither_the_cuts_of_the_path_nor_the_other_queries() {
+        let bits = |rows: Vec<Vec<f32>>| -> Vec<Vec<u32>> {
+            rows.iter().map(|row| row.iter().map(|value| value.to_bits()).collect()).collect()
+        };
+        let expected = bits(Path::new(&[]).attend(0..140));
+        let every: Vec<usize> = (1..150).collect();
+        for cuts in [&[64][..], &[1, 63, 64, 65, 128], &[17, 100], &[60, 61, 62, 63], &every] {
+            let path = Path::new(cuts);
+            for tokens in [0..140, 0..1, 3..4, 63..64, 64..65, 62..67, 120..140, 139..140] {
+                let answer = bits(path.attend(tokens.clone()));
+                assert!(answer == expected[tokens.start * 2..tokens.end * 2], "{cuts:?}, tokens {tokens:?}");
+            }
+        }
+    }
+}
