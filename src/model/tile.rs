@@ -127,7 +127,11 @@ fn attend_block<S: Simd, const R: usize>(
         let columns = part.len.min(most - part.at).next_multiple_of(LANES);
         product(simd, queries, part.keys, columns, (&mut scores[part.at..], STRIDE), false);
     }
-    let tile: [(f32, f32); R] = std::array::from_fn(|row| exponentials(&mut scores[row * STRIDE..][..TILE], seen[row]));
+    // A plain loop: closures inside the standard library lose the widest instructions.
+    let mut tile = [(0.0, 0.0); R];
+    for (row, tile) in tile.iter_mut().enumerate() {
+        *tile = exponentials(&mut scores[row * STRIDE..][..TILE], seen[row]);
+    }
     for part in parts.iter().take_while(|part| part.at < most) {
         let shared = part.len.min(all.saturating_sub(part.at));
         if shared > 0 {
