@@ -5,6 +5,7 @@ mod bench;
 mod debug_prefill;
 mod demo;
 mod drive;
+mod engine_args;
 mod exit;
 mod explain;
 mod input;
