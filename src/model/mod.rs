@@ -4,29 +4,35 @@
 mod added;
 mod attention;
 mod chat;
+mod clock;
 mod config;
 mod decoder;
 mod error;
 mod fetch;
 mod gguf;
 mod guard;
+mod head;
 mod kernels;
 mod kv;
-mod matmul;
+#[doc(hidden)] // Public for benches/forward.rs only.
+pub mod matmul;
 mod pre;
 pub mod registry;
 mod session;
 mod text;
+mod tile;
 mod tokenizer;
 mod weights;
 
 pub use added::AddedTokens;
 pub use chat::{ChatMessage, ChatTemplate};
+pub use clock::Part;
 pub use config::DecoderConfig;
-pub use decoder::{Ancestor, Decoder, Hidden, RowScores, RunSpec};
+pub use decoder::{Ancestor, Decoder, Hidden, RunSpec};
 pub use error::ModelError;
 pub use fetch::{Condition, Progress};
 pub use gguf::Gguf;
+pub use head::RowScores;
 pub use kv::KvBlock;
 pub use session::TextSession;
 pub use text::{ANSWER_SPELLINGS, TextError, TextModel, TokenizedPrompt};

@@ -51,6 +51,7 @@ impl Judge {
         let threads = match config.threads {
             Some(0) => return Err(OpenError::Threads),
             Some(threads) => threads,
+            // On Linux this is the least of the affinity mask and the cgroup's CPU quota (v1 and v2), rounded down.
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let gguf = Gguf::open(&config.model_path)?;
