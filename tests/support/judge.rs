@@ -1,5 +1,6 @@
 //! The judge on the default backbone, and what tests ask it.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use prism_judge::model::registry::DEFAULT_MODEL;
@@ -10,10 +11,13 @@ use prism_judge::service::{
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
-pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
-    let config = JudgeConfig {
+pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| Some(Judge::open(&config(super::backbone()?)).unwrap()));
+
+/// A judge of the model at `path` as it is without any setting.
+pub fn config(path: PathBuf) -> JudgeConfig {
+    JudgeConfig {
         model_name: DEFAULT_MODEL.to_owned(),
-        model_path: super::backbone()?,
+        model_path: path,
         label_spaces: None,
         prompt_template: None,
         threads: None,
@@ -21,9 +25,8 @@ pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
-    };
-    Some(Judge::open(&config).unwrap())
-});
+    }
+}
 
 pub const LIKELIHOOD: OptionOverrides = overrides(EvidenceKind::Likelihood, None);
 pub const LABEL_SLOT: OptionOverrides = overrides(EvidenceKind::LabelSlot, None);

@@ -100,6 +100,19 @@ impl Tiny {
         Self { shape, metadata, tensors }
     }
 
+    /// A model that tokenises and converses as the one at `path` does, and knows nothing.
+    pub fn speaking_as(path: &Path, seed: u64) -> Self {
+        let content = gguf_file::Content::read(&mut File::open(path).unwrap()).unwrap();
+        let vocabulary = match &content.metadata["tokenizer.ggml.tokens"] {
+            Value::Array(tokens) => tokens.len(),
+            other => panic!("tokens are {other:?}"),
+        };
+        let mut tiny = Self::new(Shape { vocabulary, context: 8192, ..Shape::default() }, seed);
+        let of_text = content.metadata.into_iter().filter(|(key, _)| key.starts_with("tokenizer."));
+        tiny.metadata.extend(of_text);
+        tiny
+    }
+
     pub fn values(&self, name: &str) -> &[f32] {
         &self.tensors[name].1
     }
