@@ -96,6 +96,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--node", default="node", help="the node program (20 or later)")
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--numerics", default="f32", choices=["f32", "int8"], help="arithmetic of prism-judge")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--min-ratio", type=float, default=1.6)
     parser.add_argument("--json", action="store_true", help="print one JSON line after the table")
@@ -107,6 +108,7 @@ def measure(args: argparse.Namespace) -> dict[str, list[float]]:
     script = ROOT / "scripts" / "peers" / "llama_cpp" / "speed.mjs"
     size, threads = str(args.tokens), str(args.threads)
     ours = [str(args.binary), "debug-prefill", "--model", str(args.model), "--tokens", size, "--threads", threads]
+    ours += ["--numerics", args.numerics]
     theirs = [args.node, str(script), str(args.model), size, "0", threads]
     with Peer("prism-judge", ours, args.tokens) as judge, Peer("llama.cpp", theirs, args.tokens) as llama:
         peers = [judge, llama]

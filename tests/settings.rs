@@ -13,6 +13,8 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["score", "--label-order", "x"], "released, content, cyclic, all"),
         (vec!["score", "--calibration", "x"], "none, contextual"),
         (vec!["score", "--persona-block", "maybe"], "true, false"),
+        (vec!["score", "--numerics", "int4"], "f32, int8"),
+        (vec!["serve", "--numerics", "INT8"], "f32, int8"),
         (vec!["score", "--threads", "0"], "1..=1024"),
         (vec!["score", "--likelihood-t", "-1"], "above zero"),
         (vec!["score", "--likelihood-b", "inf"], "finite"),

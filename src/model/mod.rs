@@ -10,6 +10,7 @@ mod error;
 mod fetch;
 mod gguf;
 mod guard;
+mod int8;
 mod kernels;
 mod kv;
 mod matmul;

@@ -25,7 +25,7 @@ use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
 use crate::prism::*;
-use crate::service::{Cancel, ErrorCode, JudgeError, JudgeInfo, OptionOverrides};
+use crate::service::{Cancel, ErrorCode, JudgeError, JudgeInfo, Numerics, OptionOverrides};
 
 /// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
 struct Fake {
@@ -84,6 +84,7 @@ impl Scorer for Fake {
             vocabulary: 3,
             answer_slot: ["A".into(), "B".into(), "C".into()],
             threads: 1,
+            numerics: Numerics::F32,
             options: Options {
                 evidence: EvidenceKind::LabelSlot,
                 layout: Layout::Shared,
@@ -131,6 +132,7 @@ fn verdict(id: &str) -> Verdict {
             layout: Layout::Shared,
             label_order: LabelOrder::Cyclic,
             calibration: Calibration::None,
+            numerics: Numerics::Int8,
         },
         tokens: TokenCounts { prompt: 9, computed: 3 },
     }

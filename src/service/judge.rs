@@ -7,6 +7,7 @@ use super::{Cancel, ErrorCode, JudgeConfig, JudgeError, OpenError, OptionOverrid
 use crate::digest::Digest;
 use crate::engine::{Engine, EngineError, Prompt, Reading as TokenReading};
 use crate::model::{Decoder, DecoderConfig, Gguf, TextModel};
+use crate::numerics::Numerics;
 use crate::prism::{
     CandidatePlan, ConcludeError, Group, InversePrompt, LabelSpaces, Options, PlanError, PromptTemplate, Provenance,
     Reading, TokenCounts, Verdict, conclude, plan,
@@ -31,6 +32,7 @@ pub(super) struct Identity {
     pub model: String,
     pub model_digest: Digest,
     pub parameters: u64,
+    pub numerics: Numerics,
     pub threads: usize,
 }
 
@@ -48,14 +50,15 @@ impl Judge {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let gguf = Gguf::open(&config.model_path)?;
-        let decoder = Decoder::load(&gguf, threads)?;
+        let decoder = Decoder::load(&gguf, config.numerics, threads)?;
         let text = TextModel::from_gguf(&gguf)?;
         let model_digest = Digest::of_bytes(gguf.bytes());
         drop(gguf);
         let parameters = decoder.parameters();
         let engine = Engine::start(decoder, CHUNK_TOKENS).map_err(OpenError::Thread)?;
         let slot = slot::choose(&engine, &text, (&spaces, &template), config.answer_slot)?;
-        let identity = Identity { model: config.model_name.clone(), model_digest, parameters, threads };
+        let identity =
+            Identity { model: config.model_name.clone(), model_digest, parameters, numerics: config.numerics, threads };
         let options = config.overrides.over(&config::defaults(parameters));
         Ok(Self { text, spaces, template, slot, options, identity, engine })
     }
@@ -154,6 +157,7 @@ impl Judge {
             layout: options.layout,
             label_order: options.label_order,
             calibration: options.calibration,
+            numerics: self.identity.numerics,
         }
     }
 }

@@ -13,3 +13,4 @@ pub use judge::Judge;
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 
 pub use crate::engine::Cancel;
+pub use crate::numerics::Numerics;

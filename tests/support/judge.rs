@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
-use prism_judge::service::{AnswerSlot, Cancel, Judge, JudgeConfig, JudgeError, OptionOverrides};
+use prism_judge::service::{AnswerSlot, Cancel, Judge, JudgeConfig, JudgeError, Numerics, OptionOverrides};
 
 /// One judge for all tests of a file; None where the backbone is missing.
 pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
@@ -15,6 +15,7 @@ pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
         label_spaces: None,
         prompt_template: None,
         threads: None,
+        numerics: Numerics::F32,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
     };
