@@ -335,8 +335,10 @@ fn quantised_llama_cpp_is_as_far_from_us_as_from_its_own_f32_run() {
     }
 }
 
-/// The yardstick is llama.cpp's own rounding, its quantised run against its f32 run; our int8 path keeps 16 bits of each
-/// activation and must stay far inside. PLACEHOLDER
+/// The yardstick is llama.cpp's own rounding of activations to 8 bits, its quantised run against its f32 run. Our int8
+/// path keeps 16 bits and the file's weights as they are. Measured, root mean square / worst: labels 4.9e-4 / 1.8e-3,
+/// tokens 3.3e-4 / 2.8e-3, means of spans 5.9e-5 / 1.8e-4, shares 5.0e-5 / 1.7e-4; llama.cpp's own are more
+/// than 200 times as far.
 #[test]
 fn int8_is_far_closer_to_llama_cpp_in_f32_than_its_own_quantised_run() {
     let Some(model) = support::backbone() else { return };
@@ -351,7 +353,7 @@ fn int8_is_far_closer_to_llama_cpp_in_f32_than_its_own_quantised_run() {
         (ours.span_means, own.span_means),
         (ours.shares, own.shares),
     ] {
-        assert!(ours.root_mean_square() <= own.root_mean_square() / 20.0, "{ours}; its own: {own}");
-        assert!(ours.worst <= own.worst / 20.0, "{ours}; its own: {own}");
+        assert!(ours.root_mean_square() <= own.root_mean_square() / 100.0, "{ours}; its own: {own}");
+        assert!(ours.worst <= own.worst / 100.0, "{ours}; its own: {own}");
     }
 }

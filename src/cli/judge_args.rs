@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 
 use super::{CliError, output};
 use crate::model::Progress;
@@ -52,7 +52,7 @@ pub struct JudgeArgs {
     #[arg(long, value_enum, value_name = "SPELLING", default_value = "auto")]
     pub answer_slot: AnswerSlot,
     /// Arithmetic of the model: int8 is faster, takes less memory and moves scores a little (docs/int8.md).
-    #[arg(long, value_enum, value_name = "KIND", env = "PRISM_JUDGE_NUMERICS", default_value = "f32")]
+    #[arg(long, value_name = "f32|int8", env = "PRISM_JUDGE_NUMERICS", default_value = "f32", value_parser = numerics)]
     numerics: Numerics,
     /// Threads that run the model; left out: as many as this process may use.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=THREAD_LIMIT))]
@@ -116,6 +116,14 @@ impl JudgeArgs {
             },
         }
     }
+}
+
+/// An empty variable is none, as for the model.
+fn numerics(text: &str) -> Result<Numerics, String> {
+    if text.is_empty() {
+        return Ok(Numerics::default());
+    }
+    Numerics::from_str(text, false).map_err(|_| "it must be f32 or int8".to_owned())
 }
 
 fn finite(text: &str) -> Result<f64, String> {

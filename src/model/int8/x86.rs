@@ -3,6 +3,9 @@
 //! Weights are widened to 16 bits when they are loaded, so that no sum of two products can saturate, whatever the
 //! weights are; the widening is shared by all rows of a tile.
 
+// Rows and parts index several arrays at once: sums, results, weights.
+#![allow(clippy::needless_range_loop)]
+
 use std::arch::asm;
 use std::arch::x86_64::*;
 
