@@ -15,9 +15,11 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 NAMES = ["s_prism", "task_framing", "interpersonal_stance", "linguistic_style"]
 Key = tuple[str, int, str]
+Run = dict[Key, dict[str, Any]]
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Group:
     negatives: list[tuple[float, float]] = field(default_factory=list)
 
 
-def load(path: str) -> dict[Key, dict[str, object]]:
+def load(path: str) -> Run:
     """The lines of one run by file, line and id."""
     with open(path, encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
@@ -62,7 +64,7 @@ def wins(groups: list[Group], run: int) -> float:
     return sum(won) / len(won) if won else math.nan
 
 
-def table(title: str, keys: list[Key], runs: tuple[dict[Key, dict], dict[Key, dict]]) -> None:
+def table(title: str, keys: list[Key], runs: tuple[Run, Run]) -> None:
     """Print what differs between the two runs over `keys`."""
     print(f"{title}: {len(keys)} responses")
     print(f"  {'':<22}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>9}{'P-AUC':>15}{'G-Acc':>15}{'flips':>8}")

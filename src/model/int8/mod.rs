@@ -4,7 +4,7 @@
 //! block; what enters it from a block is an exact integer sum. So its bits depend on its row and its column alone:
 //! neither on other rows, threads and tiles nor on the instructions, which are chosen at run time ([`Path`]).
 //!
-//! Why 16 bits for activations: rounding them to 8 moves S by 0.02, to 16 by less than 0.0001 (docs/int8.md).
+//! Why 16 bits for activations: rounding them to 8 moves S by 0.02 on average, to 16 by 0.0001 (docs/int8.md).
 
 mod path;
 mod plain;

@@ -44,11 +44,11 @@ impl Path {
         *BEST
     }
 
-    /// Multiplies `weights`, the blocks of one panel, with up to [`ROWS`] rows of as many blocks each. Rows of `out`
+    /// Multiplies `weights`, the blocks of one panel, with one to [`ROWS`] rows of as many blocks each. Rows of `out`
     /// that have no counterpart stay as they are.
     pub fn run(self, weights: &[WeightBlock], rows: &[RowBlock], out: &mut Tile) {
         let count = rows.len() / weights.len();
-        assert!(count <= ROWS && count * weights.len() == rows.len(), "rows do not fit the weights");
+        assert!((1..=ROWS).contains(&count) && count * weights.len() == rows.len(), "rows do not fit the weights");
         match self {
             Self::Plain => plain::tile(weights, rows, out),
             // SAFETY: only `available` makes these values, where the machine has the instructions; the lengths are
