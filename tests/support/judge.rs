@@ -7,7 +7,8 @@ use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
 use prism_judge::service::{
-    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, OptionOverrides,
+    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, Numerics,
+    OptionOverrides,
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
@@ -21,6 +22,7 @@ pub fn config(path: PathBuf) -> JudgeConfig {
         label_spaces: None,
         prompt_template: None,
         threads: None,
+        numerics: Numerics::F32,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),

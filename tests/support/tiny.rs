@@ -8,6 +8,7 @@ use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use prism_judge::model::{Decoder, Gguf, ModelError};
+use prism_judge::numerics::Numerics;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -144,13 +145,21 @@ impl Tiny {
     }
 
     pub fn load(&self, threads: usize) -> Result<Decoder, ModelError> {
+        self.load_in(Numerics::F32, threads)
+    }
+
+    fn load_in(&self, numerics: Numerics, threads: usize) -> Result<Decoder, ModelError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         self.write(file.path());
-        Decoder::load(&Gguf::open(file.path())?, threads)
+        Decoder::load(&Gguf::open(file.path())?, numerics, threads)
     }
 
     pub fn decoder(&self, threads: usize) -> Decoder {
-        self.load(threads).unwrap()
+        self.decoder_in(Numerics::F32, threads)
+    }
+
+    pub fn decoder_in(&self, numerics: Numerics, threads: usize) -> Decoder {
+        self.load_in(numerics, threads).unwrap()
     }
 
     /// Log-probabilities of every token after every position of `ids`: the textbook, one number at a time, in f64.
