@@ -10,7 +10,10 @@ use prism_judge::service::{
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
-pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
+pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| open(EngineSettings::default()));
+
+/// A judge on the default backbone; None where it is missing.
+pub fn open(engine: EngineSettings) -> Option<Judge> {
     let config = JudgeConfig {
         model_name: DEFAULT_MODEL.to_owned(),
         model_path: super::backbone()?,
@@ -19,11 +22,12 @@ pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
         threads: None,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
-        engine: EngineSettings::default(),
+        engine,
         cache: CacheSettings::default(),
     };
-    Some(Judge::open(&config).unwrap())
-});
+    // On a thread of its own: opening blocks, and the test may be inside an async runtime.
+    Some(std::thread::scope(|scope| scope.spawn(|| Judge::open(&config).unwrap()).join().unwrap()))
+}
 
 pub const LIKELIHOOD: OptionOverrides = overrides(EvidenceKind::Likelihood, None);
 pub const LABEL_SLOT: OptionOverrides = overrides(EvidenceKind::LabelSlot, None);
