@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use prism_judge::prism::{Calibration, EvidenceKind, Group, LabelOrder, Verdict};
 use prism_judge::service::{
-    CacheControl, Call, Cancel, EngineSettings, ErrorCode, Judge, JudgeError, Lane, OptionOverrides, Scored,
+    CacheControl, Call, Cancel, EngineSettings, ErrorCode, Judge, JudgeConfig, JudgeError, Lane, OptionOverrides,
+    Scored,
 };
-use support::judge::{JUDGE, LABEL_SLOT, LIKELIHOOD, bits, overrides, party, uncached};
+use support::judge::{JUDGE, LABEL_SLOT, LIKELIHOOD, bits, config, open, overrides, party, uncached};
 use tokio::task::JoinSet;
 
 /// Calls of one test: what other tests leave in the cache is another tenant's.
@@ -220,7 +221,7 @@ async fn a_guard_call_does_not_wait_for_a_training_call_that_computes_the_same()
 /// A judge whose lanes take one call each.
 static NARROW: LazyLock<Option<Judge>> = LazyLock::new(|| {
     let engine = EngineSettings { queue_tokens: [1; 3], ..EngineSettings::default() };
-    support::judge::open(engine)
+    Some(open(JudgeConfig { engine, ..config(support::backbone()?) }))
 });
 
 #[tokio::test]

@@ -20,3 +20,4 @@ pub use score::Scored;
 
 pub use crate::cache::{CacheControl, CacheSettings};
 pub use crate::engine::{Cancel, EngineSettings, Health, Lane, Overloaded};
+pub use crate::numerics::Numerics;

@@ -1,32 +1,38 @@
 //! The judge on the default backbone, and what tests ask it.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
 use prism_judge::service::{
-    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, OptionOverrides,
+    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, Numerics,
+    OptionOverrides,
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
-pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| open(EngineSettings::default()));
+pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| Some(open(config(super::backbone()?))));
 
-/// A judge on the default backbone; None where it is missing.
-pub fn open(engine: EngineSettings) -> Option<Judge> {
-    let config = JudgeConfig {
+/// A judge of the model at `path` as it is without any setting.
+pub fn config(path: PathBuf) -> JudgeConfig {
+    JudgeConfig {
         model_name: DEFAULT_MODEL.to_owned(),
-        model_path: super::backbone()?,
+        model_path: path,
         label_spaces: None,
         prompt_template: None,
         threads: None,
+        numerics: Numerics::F32,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
-        engine,
+        engine: EngineSettings::default(),
         cache: CacheSettings::default(),
-    };
-    // On a thread of its own: opening blocks, and the test may be inside an async runtime.
-    Some(std::thread::scope(|scope| scope.spawn(|| Judge::open(&config).unwrap()).join().unwrap()))
+    }
+}
+
+/// Opens a judge on a thread of its own: opening blocks, and the test may be inside an async runtime.
+pub fn open(config: JudgeConfig) -> Judge {
+    std::thread::scope(|scope| scope.spawn(|| Judge::open(&config).unwrap()).join().unwrap())
 }
 
 pub const LIKELIHOOD: OptionOverrides = overrides(EvidenceKind::Likelihood, None);
