@@ -3,6 +3,7 @@
 mod config;
 mod error;
 mod judge;
+mod prompts;
 mod report;
 mod slot;
 mod tokens;
@@ -10,6 +11,7 @@ mod tokens;
 pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
+pub use prompts::TokenPrompt;
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 
 pub use crate::engine::Cancel;

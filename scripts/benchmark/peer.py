@@ -1,0 +1,137 @@
+"""(b) Judgements per second against llama.cpp on the same prompts, and against nine full passes of our own engine."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from argparse import Namespace
+from pathlib import Path
+
+from . import report, workloads
+from .programs import PEER, MeasurementError, Turns, tell
+from .report import Target
+from .tokens import PASSES, RELEASED
+from .workloads import Group, Shape
+
+SHAPE = Shape(candidates=8, prefix=300, reply=80)
+DIMENSIONS = ["task_framing", "interpersonal_stance", "linguistic_style"]
+ESTIMATORS = ["likelihood", "label_slot"]
+
+
+def rates(replies: list[dict]) -> list[float]:
+    """Judgements per second of every round."""
+    return [reply["judgements"] / reply["seconds"] for reply in replies]
+
+
+def our_differences(verdicts: list[dict], t: float) -> list[float]:
+    """Differences of log-probabilities, recovered from our verdicts: aligned minus each other label that is read."""
+    found = []
+    for verdict in verdicts:
+        for name in DIMENSIONS:
+            posterior = verdict["dimensions"][name]
+            aligned = math.log(posterior["aligned"])
+            if verdict["judge"]["evidence"] == "likelihood":
+                found.append((aligned - math.log(posterior["contradictory"])) / t)
+            else:
+                found += [aligned - math.log(posterior[label]) for label in ("indeterminate", "contradictory")]
+    return found
+
+
+def their_differences(log_probs: list, verdicts: list[dict]) -> list[float]:
+    """The same differences from llama.cpp's log-probabilities."""
+    found = []
+    if verdicts[0]["judge"]["evidence"] == "likelihood":
+        return [aligned - other for aligned, other in zip(log_probs[::2], log_probs[1::2], strict=True)]
+    for index, scores in enumerate(log_probs):
+        dimension = verdicts[index // 3]["dimensions"][DIMENSIONS[index % 3]]
+        [order] = dimension["label_order"]
+        by_label = dict(zip(order, scores, strict=True))
+        found += [by_label["aligned"] - by_label[label] for label in ("indeterminate", "contradictory")]
+    return found
+
+
+def measure(args: Namespace, estimator: str, rows: Path) -> dict:
+    """Ours, llama.cpp and nine full passes, one group each in turn."""
+    flags = ["--evidence", estimator]
+    prompts = workloads.save_prompts(rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.binary, rows, *flags))
+    released = workloads.save_prompts(rows.with_suffix(".released.prompts"), workloads.prompts(args.binary, rows, *RELEASED))
+    threads = str(args.threads)
+    model = str(args.model)
+    ours = [str(args.binary), "debug-score", str(rows), "--model", model, "--threads", threads, *flags]
+    theirs = [args.node, "judge.mjs", model, str(prompts), threads]
+    passes = [str(args.binary), "debug-passes", str(released), "--model", model, "--threads", threads]
+    with (
+        Turns("prism-judge", ours) as judge,
+        Turns("llama.cpp", theirs, cwd=PEER) as llama,
+        Turns("nine passes", passes + ["--passes", str(PASSES)]) as nine,
+    ):
+        tell(f"{estimator}: warming up, and reading llama.cpp's log-probabilities")
+        mine, read = judge.ask(), llama.ask("read")
+        nine.ask()
+        if mine["group"] != read["group"]:
+            raise MeasurementError(f"the programs judge {mine['group']} and {read['group']}")
+        t = json.loads(args.likelihood_t)
+        ours_read, theirs_read = our_differences(mine["verdicts"], t), their_differences(read["log_probs"], mine["verdicts"])
+        gaps = [a - b for a, b in zip(ours_read, theirs_read, strict=True)]
+        peers = [judge, llama, nine]
+        replies: dict[str, list[dict]] = {peer.name: [] for peer in peers}
+        for round_ in range(args.rounds):
+            for peer in peers:
+                replies[peer.name].append(peer.ask("time"))
+            peers.reverse()
+            tell(f"{estimator}: round {round_ + 1} of {args.rounds}")
+    tokens = {
+        "prism-judge": sum(r["computed_tokens"] for r in replies["prism-judge"]),
+        "llama.cpp": sum(r["evaluated"] for r in replies["llama.cpp"]),
+        "nine passes": sum(r["tokens"] for r in replies["nine passes"]),
+    }
+    judgements = {name: sum(reply["judgements"] for reply in all_) for name, all_ in replies.items()}
+    return {
+        "judgements_per_second": {name: rates(all_) for name, all_ in replies.items()},
+        "tokens_per_judgement": {name: tokens[name] / judgements[name] for name in tokens},
+        "difference_nats": {
+            "count": len(gaps),
+            "mean": sum(gaps) / len(gaps),
+            "rms": math.sqrt(sum(gap * gap for gap in gaps) / len(gaps)),
+            "worst": max(abs(gap) for gap in gaps),
+            "of_rms": math.sqrt(sum(value * value for value in theirs_read) / len(theirs_read)),
+        },
+    }
+
+
+def run(args: Namespace) -> list[Target]:
+    """Measure and publish."""
+    if shutil.which(args.node) is None or not (PEER / "node_modules").is_dir():
+        raise MeasurementError("llama.cpp is missing: it needs Node 20 and `npm ci` in scripts/peers/llama_cpp")
+    busy = report.load()
+    groups = [Group(f"peer-{index}", SHAPE) for index in range(args.rounds + 1)]
+    rows = workloads.fitted(args.binary, report.RESULTS / "peer.jsonl", groups)
+    results = {estimator: measure(args, estimator, rows) for estimator in ESTIMATORS}
+    lines, targets = [], []
+    for estimator, result in results.items():
+        speed, tokens = result["judgements_per_second"], result["tokens_per_judgement"]
+        for name, values in speed.items():
+            lines.append(
+                [estimator, name, report.number(tokens[name]), report.number(report.median(values)), report.spread(values)]
+            )
+        for name, bound in (("llama.cpp", 2.5), ("nine passes", 15.0)):
+            paired = [a / b for a, b in zip(speed["prism-judge"], speed[name], strict=True)]
+            targets.append(Target(f"{estimator}: times {name} ({report.spread(paired)} by round)", report.median(paired), bound, True))
+    gaps = report.table(
+        ["estimator", "differences", "mean", "root mean square", "worst", "their own root mean square"],
+        [
+            [name, str(gap["count"]), *(f"{gap[key]:.3f}" for key in ("mean", "rms", "worst")), f"{gap['of_rms']:.1f}"]
+            for name, gap in ((name, result["difference_nats"]) for name, result in results.items())
+        ],
+    )
+    table = report.table(["estimator", "program", "tokens per judgement", "judgements/s", "by round"], lines)
+    text = (
+        f"Groups of {SHAPE.candidates}, {SHAPE.prefix} tokens before the reply, replies of {SHAPE.reply} tokens, another "
+        f"group every round, {args.threads} threads, the three programs in turns, {args.rounds} rounds.\n\n{table}\n\n"
+        f"{report.targets_table(targets)}\n\nAgreement in the same run, in nats: log-probability of the aligned reading "
+        f"minus the others, ours minus llama.cpp's (which rounds activations to 8 bits, see "
+        f"[correctness](correctness.md)).\n\n{gaps}"
+    )
+    report.publish("peer", "make bench-peer", {"load_before": busy, "rounds": args.rounds, "results": results}, text)
+    return targets
