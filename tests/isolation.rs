@@ -5,8 +5,11 @@ mod support;
 
 use std::time::Instant;
 
-use prism_judge::engine::{Cancel, Engine, EngineError, Prompt, Read, Stop, run};
+use prism_judge::engine::{Answer, Cancel, Engine, EngineError, EngineSettings, Prompt, Read, Stop, run};
 use support::tiny::{Shape, Tiny};
+
+/// The shortest chunks that a prompt of six tokens needs several of.
+const CHUNKS_OF_FOUR: EngineSettings = EngineSettings { chunk_tokens: 4, ..EngineSettings::DEFAULT };
 
 /// A token whose embedding overflows in the first layer.
 const POISON: u32 = 77;
@@ -67,35 +70,40 @@ fn a_value_that_is_not_finite_fails_its_prompt_alone() {
     }
 }
 
+fn log_probs(answer: Answer) -> Vec<Vec<f64>> {
+    answer.unwrap().into_iter().map(|answer| answer.unwrap().log_probs).collect()
+}
+
 #[test]
 fn work_that_must_stop_says_why_and_the_engine_goes_on() {
-    let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(1), 4).unwrap();
+    let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(1), CHUNKS_OF_FOUR).unwrap();
     let work = || vec![prompt(&[1, 2, 3, 4, 5, 6])];
-    let before = engine.run(work(), &Cancel::default()).unwrap();
+    let before = log_probs(engine.run(work(), &Cancel::default()));
     let cancel = Cancel::default();
     cancel.clone().cancel();
     assert_eq!(engine.run(work(), &cancel), Err(EngineError::Stopped(Stop::Cancelled)));
     let late = Cancel::with_deadline(Some(Instant::now()));
     assert_eq!(engine.run(work(), &late), Err(EngineError::Stopped(Stop::DeadlineExceeded)));
-    assert_eq!(engine.run(work(), &Cancel::default()).unwrap(), before);
+    assert_eq!(log_probs(engine.run(work(), &Cancel::default())), before);
 }
 
 #[test]
 fn a_panic_of_the_model_becomes_an_error_and_the_engine_goes_on() {
-    let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(2), 4).unwrap();
-    let before = engine.run(vec![prompt(&[1])], &Cancel::default()).unwrap();
+    let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(2), CHUNKS_OF_FOUR).unwrap();
+    let before = log_probs(engine.run(vec![prompt(&[1])], &Cancel::default()));
     // No tokenizer gives an id outside its vocabulary.
     let answer = engine.run(vec![prompt(&[1_000_000])], &Cancel::default());
-    assert!(matches!(answer, Err(EngineError::Failed(_))), "{answer:?}");
-    assert_eq!(engine.run(vec![prompt(&[1])], &Cancel::default()).unwrap(), before);
+    assert!(matches!(answer.as_deref(), Ok([Err(EngineError::Failed(_))])), "{answer:?}");
+    assert_eq!(log_probs(engine.run(vec![prompt(&[1])], &Cancel::default())), before);
 }
 
 #[test]
 fn a_prompt_over_the_context_length_is_refused_with_both_numbers() {
     let decoder = Tiny::new(Shape { context: 20, ..Shape::default() }, 2).decoder(1);
     let long = [prompt(&[1; 20]), prompt(&[1; 21])];
-    assert!(run(&decoder, &long[..1], 512, &Cancel::default()).unwrap()[0].is_ok());
-    let error = run(&decoder, &long, 512, &Cancel::default()).unwrap_err();
+    let answers = run(&decoder, &long, 512, &Cancel::default()).unwrap();
+    assert!(answers[0].is_ok());
+    let error = answers[1].clone().unwrap_err();
     assert_eq!(error, EngineError::TooLong { tokens: 21, limit: 20 });
     assert_eq!(error.to_string(), "a prompt of 21 tokens is longer than the model's context of 20 tokens");
 }

@@ -6,7 +6,9 @@ mod support;
 use std::time::Instant;
 
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
-use prism_judge::prism::{Calibration, Dimension, EvidenceKind, Group, Label, LabelOrder, Layout, Verdict};
+use prism_judge::prism::{
+    Calibration, Dimension, EvidenceKind, Group, Label, LabelOrder, Layout, TokenCounts, Verdict,
+};
 use prism_judge::service::{Cancel, ErrorCode, OptionOverrides};
 use support::judge::{JUDGE, LABEL_SLOT, LIKELIHOOD, bits, check, extravert, group, overrides, party, score};
 
@@ -42,14 +44,14 @@ fn a_group_in_any_order_is_each_candidate_alone_to_the_last_bit() {
                 assert_eq!((&verdict.id, bits(verdict)), (&together[index].id, bits(&together[index])));
             }
         }
-        let mut computed = 0;
         for (candidate, verdict) in whole.candidates.iter().zip(&together) {
             let alone = &verdicts(&Group { candidates: vec![candidate.clone()], ..whole.clone() }, &overrides)[0];
             assert_eq!(bits(alone), bits(verdict), "{}", candidate.response);
             assert_eq!(alone.tokens.prompt, verdict.tokens.prompt);
-            computed += alone.tokens.computed;
         }
-        assert!(together.iter().map(|verdict| verdict.tokens.computed).sum::<u64>() < computed);
+        let counted =
+            |count: fn(&TokenCounts) -> u64| together.iter().map(|verdict| count(&verdict.tokens)).sum::<u64>();
+        assert!(counted(|tokens| tokens.computed) < counted(|tokens| tokens.prompt));
         assert_ne!(bits(&together[0]), bits(&together[1]));
     }
 }

@@ -1,14 +1,27 @@
-//! Turns prompts into one token tree, cuts it into chunks and runs them on the one thread that owns the model.
-//! Knows `model` alone.
+//! Runs prompts on the one thread that owns the model.
+//!
+//! Callers merge their prompts into a token tree ([`Work`]), take room in a lane and wait. The model thread merges all
+//! work into one tree that keeps the keys and values of what it has computed, and runs it chunk by chunk. Knows `model`
+//! alone.
 
+mod active;
 mod cancel;
-mod run;
+mod lane;
+mod pack;
+mod prefix;
+mod queue;
+mod scheduler;
+mod settings;
+mod stats;
 mod tree;
 mod work;
 mod worker;
 
 pub use cancel::{Cancel, Stop};
-pub use run::run;
-pub use tree::{Node, NodeId, TokenTree};
-pub use work::{EngineError, Prompt, Read, Reading};
-pub use worker::Engine;
+pub use lane::Lane;
+pub use queue::{Overloaded, Pending, Permit};
+pub use settings::EngineSettings;
+pub use stats::EngineStats;
+pub use tree::{Node, NodeData, NodeId, TokenTree};
+pub use work::{Answer, EngineError, Prompt, Read, Reading, Work};
+pub use worker::{Engine, Health, run};

@@ -4,122 +4,156 @@ use std::collections::HashMap;
 
 use crate::model::TokenId;
 
-/// Index of a node.
+/// Index of a node. It stays valid until the node is removed.
 pub type NodeId = usize;
 
+/// What a tree keeps beside the tokens of a node.
+pub trait NodeData: Default {
+    /// Takes the part that belongs to the first `keep` of the node's tokens.
+    fn split(&mut self, keep: usize) -> Self;
+}
+
+impl NodeData for () {
+    fn split(&mut self, _keep: usize) -> Self {}
+}
+
 /// A run of tokens that all prompts below it share.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Node {
+#[derive(Debug)]
+pub struct Node<D> {
+    /// None: the run starts a prompt.
     pub parent: Option<NodeId>,
     /// Position of the first token on its path.
     pub start: usize,
     pub tokens: Vec<TokenId>,
-    pub children: Vec<NodeId>,
-    /// The first prompt that needed these tokens.
-    pub first_prompt: usize,
+    /// Number of nodes right below.
+    pub children: usize,
+    pub data: D,
 }
 
-/// Nodes in order of insertion; the prompts' last nodes.
-#[derive(Debug, Default)]
-pub struct TokenTree {
-    nodes: Vec<Node>,
-    roots: Vec<NodeId>,
-    ends: Vec<NodeId>,
+impl<D> Node<D> {
+    /// Position after the last token on its path.
+    pub fn end(&self) -> usize {
+        self.start + self.tokens.len()
+    }
+}
+
+/// Nodes by id. A parent's tokens are never empty and no two children of it begin with the same token.
+#[derive(Debug)]
+pub struct TokenTree<D = ()> {
+    nodes: Vec<Option<Node<D>>>,
+    free: Vec<NodeId>,
     by_first_token: HashMap<(Option<NodeId>, TokenId), NodeId>,
+    tokens: usize,
 }
 
-impl TokenTree {
-    /// Merges `prompts`; each must hold at least one token.
-    pub fn new<'a>(prompts: impl IntoIterator<Item = &'a [TokenId]>) -> Self {
-        let mut tree = Self::default();
-        for (prompt, ids) in prompts.into_iter().enumerate() {
-            let end = tree.insert(prompt, ids);
-            tree.ends.push(end);
+impl<D> Default for TokenTree<D> {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), free: Vec::new(), by_first_token: HashMap::new(), tokens: 0 }
+    }
+}
+
+impl<D: NodeData> TokenTree<D> {
+    /// The node, which must be in the tree.
+    pub fn node(&self, id: NodeId) -> &Node<D> {
+        match self.nodes.get(id) {
+            Some(Some(node)) => node,
+            _ => unreachable!("node {id} is not in the tree"),
         }
-        tree.link();
-        tree
     }
 
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node<D> {
+        match self.nodes.get_mut(id) {
+            Some(Some(node)) => node,
+            _ => unreachable!("node {id} is not in the tree"),
+        }
     }
 
-    /// The node with which prompt `prompt` ends.
-    pub fn end(&self, prompt: usize) -> NodeId {
-        self.ends[prompt]
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Node<D>)> {
+        self.nodes.iter().enumerate().filter_map(|(id, node)| node.as_ref().map(|node| (id, node)))
     }
 
     /// Distinct tokens.
     pub fn tokens(&self) -> usize {
-        self.nodes.iter().map(|node| node.tokens.len()).sum()
-    }
-
-    /// Nodes with every parent before its children and every subtree in one stretch.
-    pub fn depth_first(&self) -> Vec<NodeId> {
-        let mut order = Vec::with_capacity(self.nodes.len());
-        let mut stack: Vec<NodeId> = self.roots.iter().rev().copied().collect();
-        while let Some(id) = stack.pop() {
-            order.push(id);
-            stack.extend(self.nodes[id].children.iter().rev());
-        }
-        order
+        self.tokens
     }
 
     /// Nodes from the root to `id`.
     pub fn path(&self, id: NodeId) -> Vec<NodeId> {
-        let mut path: Vec<NodeId> = std::iter::successors(Some(id), |id| self.nodes[*id].parent).collect();
+        let mut path: Vec<NodeId> = std::iter::successors(Some(id), |id| self.node(*id).parent).collect();
         path.reverse();
         path
     }
 
-    fn insert(&mut self, prompt: usize, ids: &[TokenId]) -> NodeId {
-        let mut parent = None;
-        let mut position = 0;
-        while position < ids.len() {
-            let rest = &ids[position..];
-            let Some(&child) = self.by_first_token.get(&(parent, rest[0])) else {
-                return self.push(parent, position, rest.to_vec(), prompt);
+    /// The tokens from the root to the end of `id`.
+    pub fn ids(&self, id: NodeId) -> Vec<TokenId> {
+        self.path(id).into_iter().flat_map(|id| self.node(id).tokens.iter().copied()).collect()
+    }
+
+    /// Merges `tokens` below the end of `parent`; returns the node that ends with the last of them (`parent` itself for
+    /// none). Nodes are split where the tokens part from them or end inside them.
+    pub fn insert(&mut self, parent: Option<NodeId>, tokens: &[TokenId]) -> Option<NodeId> {
+        let (mut parent, mut rest) = (parent, tokens);
+        while let Some(first) = rest.first() {
+            let Some(&child) = self.by_first_token.get(&(parent, *first)) else {
+                return Some(self.push(parent, rest.to_vec()));
             };
-            let node = &self.nodes[child];
+            let node = self.node(child);
             let common = node.tokens.iter().zip(rest).take_while(|(a, b)| a == b).count();
             parent = Some(if common < node.tokens.len() { self.split(child, common) } else { child });
-            position += common;
+            rest = &rest[common..];
         }
-        parent.unwrap_or_default()
+        parent
     }
 
-    fn push(&mut self, parent: Option<NodeId>, start: usize, tokens: Vec<TokenId>, first_prompt: usize) -> NodeId {
-        let id = self.nodes.len();
-        self.by_first_token.insert((parent, tokens[0]), id);
-        self.nodes.push(Node { parent, start, tokens, children: Vec::new(), first_prompt });
-        id
-    }
-
-    /// Cuts node `id` after `keep` tokens. `id` stays the lower part, so that its children and the prompts that end
-    /// with it need not change; returns the new upper part.
-    fn split(&mut self, id: NodeId, keep: usize) -> NodeId {
-        let node = &mut self.nodes[id];
+    /// Cuts node `id` after its first `keep` tokens, at least one and not all. `id` stays the lower part, so that its
+    /// children and the prompts that end with it need not change; returns the new upper part.
+    pub fn split(&mut self, id: NodeId, keep: usize) -> NodeId {
+        let node = self.node_mut(id);
         let lower = node.tokens.split_off(keep);
-        let upper = std::mem::replace(&mut node.tokens, lower);
-        let (parent, start, first_prompt) = (node.parent, node.start, node.first_prompt);
-        let first_of_lower = node.tokens[0];
+        let upper_tokens = std::mem::replace(&mut node.tokens, lower);
+        let upper_data = node.data.split(keep);
+        let (parent, first_of_lower) = (node.parent, node.tokens[0]);
         node.start += keep;
-        let upper = self.push(parent, start, upper, first_prompt);
-        self.nodes[id].parent = Some(upper);
+        self.tokens -= keep;
+        let upper = self.push(parent, upper_tokens);
+        if let Some(parent) = parent {
+            // The upper part takes the place of the lower.
+            self.node_mut(parent).children -= 1;
+        }
+        let node = self.node_mut(upper);
+        node.data = upper_data;
+        node.children = 1;
+        self.node_mut(id).parent = Some(upper);
         self.by_first_token.insert((Some(upper), first_of_lower), id);
         upper
     }
 
-    /// Lists children in the order in which prompts first needed them.
-    fn link(&mut self) {
-        let mut order: Vec<NodeId> = (0..self.nodes.len()).collect();
-        order.sort_by_key(|id| (self.nodes[*id].first_prompt, *id));
-        for id in order {
-            match self.nodes[id].parent {
-                Some(parent) => self.nodes[parent].children.push(id),
-                None => self.roots.push(id),
-            }
+    /// Takes a node without children out of the tree.
+    pub fn remove(&mut self, id: NodeId) -> Option<Node<D>> {
+        let node = self.nodes.get_mut(id)?.take()?;
+        debug_assert_eq!(node.children, 0);
+        self.free.push(id);
+        self.tokens -= node.tokens.len();
+        self.by_first_token.remove(&(node.parent, node.tokens[0]));
+        if let Some(parent) = node.parent {
+            self.node_mut(parent).children -= 1;
         }
+        Some(node)
+    }
+
+    fn push(&mut self, parent: Option<NodeId>, tokens: Vec<TokenId>) -> NodeId {
+        let start = parent.map_or(0, |parent| self.node(parent).end());
+        if let Some(parent) = parent {
+            self.node_mut(parent).children += 1;
+        }
+        self.tokens += tokens.len();
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(None);
+            self.nodes.len() - 1
+        });
+        self.by_first_token.insert((parent, tokens[0]), id);
+        self.nodes[id] = Some(Node { parent, start, tokens, children: 0, data: D::default() });
+        id
     }
 }
 
@@ -132,41 +166,68 @@ mod tests {
 
     use super::*;
 
+    fn prompts() -> impl Strategy<Value = Vec<Vec<u32>>> {
+        prop::collection::vec(prop::collection::vec(0u32..3, 1..9), 1..12)
+    }
+
+    fn tree(prompts: &[Vec<u32>]) -> (TokenTree, Vec<NodeId>) {
+        let mut tree = TokenTree::default();
+        let ends = prompts.iter().map(|prompt| tree.insert(None, prompt).unwrap()).collect();
+        (tree, ends)
+    }
+
+    fn check(tree: &TokenTree) {
+        for (id, node) in tree.iter() {
+            assert_eq!(node.start, node.parent.map_or(0, |parent| tree.node(parent).end()));
+            assert_eq!(node.children, tree.iter().filter(|(_, other)| other.parent == Some(id)).count());
+            assert!(!node.tokens.is_empty());
+        }
+        assert_eq!(tree.tokens(), tree.iter().map(|(_, node)| node.tokens.len()).sum::<usize>());
+    }
+
     proptest! {
         #[test]
-        fn every_prompt_is_its_path_and_every_prefix_is_stored_once(
-            prompts in prop::collection::vec(prop::collection::vec(0u32..3, 1..9), 1..12)
-        ) {
-            let tree = TokenTree::new(prompts.iter().map(Vec::as_slice));
-            for (index, prompt) in prompts.iter().enumerate() {
-                let path = tree.path(tree.end(index));
-                let ids: Vec<_> = path.iter().flat_map(|id| tree.nodes()[*id].tokens.clone()).collect();
-                prop_assert_eq!(&ids, prompt);
-                let mut position = 0;
-                for id in path {
-                    prop_assert_eq!(tree.nodes()[id].start, position);
-                    position += tree.nodes()[id].tokens.len();
-                }
+        fn every_prompt_is_its_path_and_every_prefix_is_stored_once(prompts in prompts()) {
+            let (tree, ends) = tree(&prompts);
+            check(&tree);
+            for (end, prompt) in ends.into_iter().zip(&prompts) {
+                prop_assert_eq!(&tree.ids(end), prompt);
             }
             let prefixes: HashSet<&[u32]> = prompts.iter().flat_map(|p| (1..=p.len()).map(|n| &p[..n])).collect();
             prop_assert_eq!(tree.tokens(), prefixes.len());
         }
 
         #[test]
-        fn depth_first_keeps_subtrees_together(
-            prompts in prop::collection::vec(prop::collection::vec(0u32..3, 1..9), 1..12)
-        ) {
-            let tree = TokenTree::new(prompts.iter().map(Vec::as_slice));
-            let order = tree.depth_first();
-            prop_assert_eq!(order.len(), tree.nodes().len());
-            let rank: Vec<usize> = (0..order.len()).map(|id| order.iter().position(|o| *o == id).unwrap()).collect();
-            for (id, node) in tree.nodes().iter().enumerate() {
-                prop_assert!(node.parent.is_none_or(|parent| rank[parent] < rank[id]));
-                let below = (0..order.len()).filter(|other| tree.path(*other).contains(&id)).count();
-                for offset in 0..below {
-                    prop_assert!(tree.path(order[rank[id] + offset]).contains(&id));
+        fn what_is_merged_in_parts_is_what_is_merged_at_once(prompts in prompts(), cut in 0usize..9) {
+            let (whole, _) = tree(&prompts);
+            let mut parts = TokenTree::<()>::default();
+            for prompt in &prompts {
+                let cut = cut.min(prompt.len());
+                let middle = parts.insert(None, &prompt[..cut]);
+                let end = parts.insert(middle, &prompt[cut..]).unwrap();
+                prop_assert_eq!(&parts.ids(end), prompt);
+            }
+            check(&parts);
+            prop_assert_eq!(parts.tokens(), whole.tokens());
+        }
+
+        #[test]
+        fn removing_leaves_keeps_the_rest(prompts in prompts(), order in any::<u64>()) {
+            let (mut tree, ends) = tree(&prompts);
+            let mut order = order;
+            while tree.iter().next().is_some() {
+                let leaves: Vec<_> = tree.iter().filter(|(_, node)| node.children == 0).map(|(id, _)| id).collect();
+                let leaf = leaves[order as usize % leaves.len()];
+                order = order.rotate_left(7) ^ 0x9e37;
+                tree.remove(leaf).unwrap();
+                check(&tree);
+                for (end, prompt) in ends.iter().zip(&prompts) {
+                    if tree.iter().any(|(id, _)| id == *end) {
+                        prop_assert_eq!(&tree.ids(*end), prompt);
+                    }
                 }
             }
+            prop_assert_eq!(tree.tokens(), 0);
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::Stop;
+use super::queue::Overloaded;
+use super::tree::{NodeId, TokenTree};
 use crate::model::TokenId;
 
 /// What is read from one prompt.
@@ -17,8 +19,80 @@ pub enum Read {
 /// One whole prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Prompt {
+    /// At least one token.
     pub ids: Vec<TokenId>,
     pub read: Read,
+}
+
+/// Prompts that are answered together, merged into one tree as they are added: text that they share is held once.
+#[derive(Debug, Default)]
+pub struct Work {
+    pub(super) tree: TokenTree,
+    pub(super) asks: Vec<Ask>,
+}
+
+/// One prompt of a [`Work`].
+#[derive(Debug)]
+pub(super) struct Ask {
+    /// The node that ends with the last token after which something is read; None if nothing is.
+    pub end: Option<NodeId>,
+    /// Tokens of the whole prompt.
+    pub tokens: usize,
+    /// Positions after which something is read.
+    pub rows: Range<usize>,
+    /// What is read: one token a row, or all after the only row.
+    pub targets: Vec<TokenId>,
+}
+
+impl Ask {
+    /// The targets that are read at one position.
+    pub fn targets_at(&self, position: usize) -> Range<usize> {
+        match self.rows.len() {
+            1 => 0..self.targets.len(),
+            _ => position - self.rows.start..position - self.rows.start + 1,
+        }
+    }
+}
+
+impl Work {
+    pub fn push(&mut self, prompt: Prompt) {
+        let Prompt { ids, read } = prompt;
+        let (rows, targets) = match read {
+            Read::Next(targets) => (ids.len() - 1..ids.len(), targets),
+            Read::Span(span) => (span.start - 1..span.end - 1, ids[span].to_vec()),
+        };
+        // A node of its own from the first row that is read: what lies before can come from the cache, this cannot.
+        // What comes after the last one changes nothing.
+        let end = if rows.is_empty() {
+            None
+        } else {
+            let middle = self.tree.insert(None, &ids[..rows.start]);
+            self.tree.insert(middle, &ids[rows.clone()])
+        };
+        self.asks.push(Ask { end, tokens: ids.len(), rows, targets });
+    }
+
+    /// Number of prompts.
+    pub fn len(&self) -> usize {
+        self.asks.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.asks.is_empty()
+    }
+
+    /// Distinct tokens that the model must see.
+    pub fn tokens(&self) -> usize {
+        self.tree.tokens()
+    }
+}
+
+impl FromIterator<Prompt> for Work {
+    fn from_iter<I: IntoIterator<Item = Prompt>>(prompts: I) -> Self {
+        let mut work = Self::default();
+        prompts.into_iter().for_each(|prompt| work.push(prompt));
+        work
+    }
 }
 
 /// The answer to one prompt.
@@ -26,9 +100,13 @@ pub struct Prompt {
 pub struct Reading {
     /// Natural log-probabilities over the full vocabulary, in the order that [`Read`] asked for.
     pub log_probs: Vec<f64>,
-    /// Distinct tokens that went through the model for this prompt and for no earlier one of the same work.
+    /// Tokens that went through the model for this prompt: those that no earlier prompt of this work, no other work
+    /// and no cache had computed already.
     pub computed: usize,
 }
+
+/// One reading per prompt, in order; the outer error concerns all of them.
+pub type Answer = Result<Vec<Result<Reading, EngineError>>, EngineError>;
 
 /// Why a prompt or a whole piece of work has no reading.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +117,10 @@ pub enum EngineError {
     Stopped(Stop),
     #[error("a prompt of {tokens} tokens is longer than the model's context of {limit} tokens")]
     TooLong { tokens: usize, limit: usize },
+    #[error("a prompt of {tokens} tokens needs {needed} bytes of keys and values and the budget is {budget} bytes")]
+    KvBudget { tokens: usize, needed: usize, budget: usize },
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
     #[error("the model thread failed: {0}")]
     Failed(String),
 }

@@ -2,39 +2,54 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::{Cancel, EngineError, Prompt, Reading, run};
+use tokio::sync::watch;
+
+use super::queue::{Overloaded, Pending, Permit, Queue};
+use super::scheduler::{Scheduler, describe};
+use super::stats::Counters;
+use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, Prompt, Work};
 use crate::model::{Decoder, DecoderConfig};
 
-/// Pieces of work that may wait; a sender beyond that waits itself.
-const QUEUE: usize = 64;
+/// The model's speed before it has run, in tokens a second, for the first hints when to try again.
+const FIRST_RATE: f64 = 500.0;
 
-type Answer = Result<Vec<Result<Reading, EngineError>>, EngineError>;
-
-struct Job {
-    prompts: Vec<Prompt>,
-    cancel: Cancel,
-    reply: Sender<Answer>,
+/// Whether the model thread answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    /// The thread failed and starts anew: the work it had in hand has failed, what waits goes on.
+    Restarting,
+    /// The thread failed twice: nothing is answered any more.
+    Dead,
 }
 
 /// A handle to the model thread, shared by all callers. The thread ends when the handle is dropped.
 pub struct Engine {
-    jobs: Option<SyncSender<Job>>,
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     decoder: Arc<Decoder>,
+    counters: Arc<Counters>,
+    health: watch::Receiver<Health>,
 }
 
 impl Engine {
-    /// Starts the thread; `chunk_tokens` bounds the tokens of one forward pass.
-    pub fn start(decoder: Decoder, chunk_tokens: usize) -> std::io::Result<Self> {
-        let decoder = Arc::new(decoder);
-        let owned = Arc::clone(&decoder);
-        let (jobs, queue) = sync_channel(QUEUE);
-        let thread = Builder::new().name("model".to_owned()).spawn(move || serve(&owned, chunk_tokens, &queue))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), decoder })
+    /// Starts the thread.
+    pub fn start(decoder: impl Into<Arc<Decoder>>, settings: EngineSettings) -> std::io::Result<Self> {
+        let decoder = decoder.into();
+        let queue = Arc::new(Queue::new(settings.queue_tokens));
+        let counters = Arc::<Counters>::default();
+        let (report, health) = watch::channel(Health::Ready);
+        let model = Model {
+            decoder: Arc::clone(&decoder),
+            queue: Arc::clone(&queue),
+            counters: Arc::clone(&counters),
+            settings,
+        };
+        let thread = Builder::new().name("model".to_owned()).spawn(move || model.live(&report))?;
+        Ok(Self { queue, thread: Some(thread), decoder, counters, health })
     }
 
     pub fn config(&self) -> &DecoderConfig {
@@ -46,40 +61,95 @@ impl Engine {
         self.decoder.busy()
     }
 
-    /// Runs `prompts` as one token tree and blocks until they are answered, each once, in order.
+    /// Takes room in a lane for about `tokens`, or says at once that there is none.
+    pub fn admit(&self, lane: Lane, tokens: usize) -> Result<Permit, Overloaded> {
+        self.queue.admit(lane, tokens, self.rate())
+    }
+
+    /// Puts work in the lane that admitted it. It is answered when all of its prompts are; it stops when `cancel` says
+    /// so or the [`Pending`] is dropped.
+    pub fn submit(&self, permit: Permit, work: Work, cancel: &Cancel) -> Result<Pending, EngineError> {
+        self.queue.push(permit, work, cancel.clone(), self.rate())
+    }
+
+    /// Runs prompts in the batch lane and blocks until they are answered.
     pub fn run(&self, prompts: Vec<Prompt>, cancel: &Cancel) -> Answer {
-        let gone = || EngineError::Failed("it has ended".to_owned());
-        let (reply, answer) = channel();
-        let job = Job { prompts, cancel: cancel.clone(), reply };
-        self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        let work: Work = prompts.into_iter().collect();
+        let permit = self.admit(Lane::Batch, work.tokens())?;
+        self.submit(permit, work, cancel)?.wait_blocking()
+    }
+
+    /// Whether the model thread answers, now and from now on.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.health.clone()
+    }
+
+    pub fn stats(&self) -> EngineStats {
+        self.counters.snapshot(self.queue.outstanding())
+    }
+
+    /// Tokens a second so far.
+    fn rate(&self) -> f64 {
+        let (tokens, seconds) = (self.stats().computed_tokens as f64, self.busy().as_secs_f64());
+        if seconds > 0.0 { (tokens / seconds).max(1.0) } else { FIRST_RATE }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.queue.close();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was already reported to the caller it concerned.
+            // A panic of the thread was already reported to the callers it concerned.
             let _ = thread.join();
         }
     }
 }
 
-fn serve(decoder: &Decoder, chunk_tokens: usize, queue: &Receiver<Job>) {
-    for job in queue {
-        let Job { prompts, cancel, reply } = job;
-        let work = || {
-            cancel.check().map_err(EngineError::Stopped).and_then(|()| run(decoder, &prompts, chunk_tokens, &cancel))
-        };
-        let answer =
-            catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(EngineError::Failed(describe(&*panic))));
-        // The caller may have gone away; nothing else waits for this answer.
-        let _ = reply.send(answer);
+/// What the thread owns.
+struct Model {
+    decoder: Arc<Decoder>,
+    queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    settings: EngineSettings,
+}
+
+impl Model {
+    /// Serves until the queue is closed. A panic outside the forward pass fails the work in hand; the thread goes on
+    /// with an empty tree, once.
+    fn live(&self, health: &watch::Sender<Health>) {
+        for state in [Health::Restarting, Health::Dead] {
+            match catch_unwind(AssertUnwindSafe(|| self.serve(health))) {
+                Ok(()) => return,
+                Err(panic) => {
+                    tracing::error!("the model thread failed: {}", describe(&*panic));
+                    health.send_replace(state);
+                }
+            }
+        }
+        self.queue.close();
+    }
+
+    fn serve(&self, health: &watch::Sender<Health>) {
+        let EngineSettings { chunk_tokens, max_batch_tokens, batch_delay, kv_bytes, .. } = self.settings;
+        let mut scheduler = Scheduler::new(&self.decoder, &self.counters, chunk_tokens, kv_bytes);
+        health.send_if_modified(|health| std::mem::replace(health, Health::Ready) != Health::Ready);
+        while let Some(jobs) = self.queue.take(scheduler.active_tokens(), max_batch_tokens, batch_delay) {
+            jobs.into_iter().for_each(|job| scheduler.enter(job));
+            if !scheduler.is_idle() {
+                scheduler.step();
+            }
+        }
     }
 }
 
-fn describe(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+/// Answers `prompts` on the calling thread, each once, in order; `chunk_tokens` bounds the tokens of one forward pass.
+pub fn run(decoder: &Decoder, prompts: &[Prompt], chunk_tokens: usize, cancel: &Cancel) -> Answer {
+    let counters = Counters::default();
+    let mut scheduler = Scheduler::new(decoder, &counters, chunk_tokens, usize::MAX);
+    let (job, answer) = super::queue::job(prompts.iter().cloned().collect(), cancel);
+    scheduler.enter(job);
+    while !scheduler.is_idle() {
+        scheduler.step();
+    }
+    answer()
 }

@@ -32,6 +32,33 @@ impl KvBlock {
         }
     }
 
+    /// Bytes of a block of `tokens` tokens.
+    pub fn size(config: &DecoderConfig, tokens: usize) -> usize {
+        let floats = config.layers * config.kv_heads * config.head_dim * (tokens.next_multiple_of(PAD) + tokens);
+        floats * size_of::<f32>()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        (self.keys.len() + self.values.len()) * size_of::<f32>()
+    }
+
+    /// Copies of the first `at` tokens (at least one, not all) and of the rest.
+    pub fn split(&self, at: usize) -> (Self, Self) {
+        (self.part(0, at), self.part(at, self.tokens))
+    }
+
+    fn part(&self, from: usize, to: usize) -> Self {
+        let (tokens, padded, dim) = (to - from, (to - from).next_multiple_of(PAD), self.head_dim);
+        let mut keys = vec![0.0; self.keys.len() / self.padded * padded];
+        for (part, whole) in keys.chunks_exact_mut(padded).zip(self.keys.chunks_exact(self.padded)) {
+            part[..tokens].copy_from_slice(&whole[from..to]);
+        }
+        let heads = self.values.chunks_exact(self.tokens * dim);
+        let values = heads.flat_map(|head| &head[from * dim..to * dim]).copied().collect();
+        Self { tokens, padded, head_dim: dim, kv_heads: self.kv_heads, keys, values }
+    }
+
     pub fn tokens(&self) -> usize {
         self.tokens
     }
@@ -74,5 +101,45 @@ pub fn store<'a>(
             keys[token] = *key;
         }
         values.copy_from_slice(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_block_is_what_its_parts_hold() {
+        let block = |tokens: usize, first: usize| {
+            let padded = tokens.next_multiple_of(PAD);
+            let (heads, dim) = (6, 4);
+            let mut block = KvBlock {
+                tokens,
+                padded,
+                head_dim: dim,
+                kv_heads: 2,
+                keys: vec![0.0; heads * dim * padded],
+                values: vec![0.0; heads * dim * tokens],
+            };
+            for head in 0..heads {
+                for (token, at) in (first..first + tokens).enumerate() {
+                    for d in 0..dim {
+                        let value = (at * 1000 + head * 10 + d) as f32;
+                        block.keys[(head * dim + d) * padded + token] = value;
+                        block.values[(head * tokens + token) * dim + d] = -value;
+                    }
+                }
+            }
+            block
+        };
+        for (tokens, at) in [(2, 1), (16, 15), (17, 16), (40, 3), (40, 33)] {
+            let whole = block(tokens, 0);
+            let (upper, lower) = whole.split(at);
+            for (part, expected) in [(upper, block(at, 0)), (lower, block(tokens - at, at))] {
+                assert_eq!((part.tokens, part.padded), (expected.tokens, expected.padded));
+                assert_eq!((part.keys, part.values), (expected.keys, expected.values));
+            }
+        }
     }
 }

@@ -5,15 +5,12 @@ use std::ops::Range;
 use super::slot::{self, Slot};
 use super::{Cancel, ErrorCode, JudgeConfig, JudgeError, OpenError, OptionOverrides, config, tokens};
 use crate::digest::Digest;
-use crate::engine::{Engine, EngineError, Prompt, Reading as TokenReading};
+use crate::engine::{Engine, EngineError, EngineSettings, Prompt, Reading as TokenReading};
 use crate::model::{Decoder, DecoderConfig, Gguf, TextModel};
 use crate::prism::{
     CandidatePlan, ConcludeError, Group, InversePrompt, LabelSpaces, Options, PlanError, PromptTemplate, Provenance,
     Reading, TokenCounts, Verdict, conclude, plan,
 };
-
-/// Tokens of one forward pass: large enough for full speed, small enough to stop between passes.
-const CHUNK_TOKENS: usize = 512;
 
 /// One model, one label space, one template: `Send + Sync`, shared by all front ends.
 pub struct Judge {
@@ -53,7 +50,7 @@ impl Judge {
         let model_digest = Digest::of_bytes(gguf.bytes());
         drop(gguf);
         let parameters = decoder.parameters();
-        let engine = Engine::start(decoder, CHUNK_TOKENS).map_err(OpenError::Thread)?;
+        let engine = Engine::start(decoder, EngineSettings::default()).map_err(OpenError::Thread)?;
         let slot = slot::choose(&engine, &text, (&spaces, &template), config.answer_slot)?;
         let identity = Identity { model: config.model_name.clone(), model_digest, parameters, threads };
         let options = config.overrides.over(&config::defaults(parameters));

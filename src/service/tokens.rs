@@ -63,8 +63,8 @@ pub fn engine_error(error: &EngineError) -> JudgeError {
         EngineError::NonFinite => ErrorCode::NonFinite,
         EngineError::Stopped(Stop::Cancelled) => ErrorCode::Cancelled,
         EngineError::Stopped(Stop::DeadlineExceeded) => ErrorCode::DeadlineExceeded,
-        EngineError::TooLong { .. } => ErrorCode::InvalidArgument,
-        EngineError::Failed(_) => ErrorCode::Internal,
+        EngineError::TooLong { .. } | EngineError::KvBudget { .. } => ErrorCode::InvalidArgument,
+        EngineError::Overloaded(_) | EngineError::Failed(_) => ErrorCode::Internal,
     };
     JudgeError::new(code, error.to_string())
 }

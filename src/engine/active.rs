@@ -1,0 +1,127 @@
+//! Work that is in the model's tree, and its answers so far.
+
+use super::prefix::{JobId, PrefixTree};
+use super::queue::Job;
+use super::work::Ask;
+use super::{EngineError, Reading};
+
+/// One piece of work in the tree.
+pub(super) struct Active {
+    pub job: Job,
+    /// The prompts, with the ends of their paths in the model's tree.
+    pub asks: Vec<Ask>,
+    /// For each prompt: what was read, or why nothing can be.
+    pub answers: Vec<Partial>,
+    /// Prompts without an answer.
+    pub open: usize,
+    /// Distinct tokens of all prompts.
+    pub tokens: usize,
+    /// No prompt before this one is open.
+    next: usize,
+}
+
+/// The answer to one prompt while it is made.
+pub(super) struct Partial {
+    pub log_probs: Vec<f64>,
+    /// Rows that are not read yet.
+    rows_left: usize,
+    pub computed: usize,
+    error: Option<EngineError>,
+    open: bool,
+}
+
+impl Active {
+    /// Merges a job into the tree. Returns it with the tokens whose keys and values were there already.
+    pub fn enter(mut job: Job, id: JobId, tree: &mut PrefixTree, context_length: usize) -> (Self, usize) {
+        let tokens = job.work.tokens();
+        let local = std::mem::take(&mut job.work.tree);
+        let mut asks = std::mem::take(&mut job.work.asks);
+        let mut places = std::collections::HashMap::new();
+        let mut reused = 0;
+        let mut answers = Vec::with_capacity(asks.len());
+        let mut open = 0;
+        for ask in &mut asks {
+            let mut answer = Partial {
+                log_probs: vec![f64::NAN; ask.targets.len()],
+                rows_left: ask.rows.len(),
+                computed: 0,
+                error: None,
+                open: false,
+            };
+            if ask.tokens > context_length {
+                answer.error = Some(EngineError::TooLong { tokens: ask.tokens, limit: context_length });
+            } else if let Some(end) = ask.end {
+                let mut place = None;
+                for node in local.path(end) {
+                    place = *places.entry(node).or_insert_with(|| tree.insert(place, &local.node(node).tokens));
+                }
+                ask.end = place;
+                answer.open = true;
+                open += 1;
+            }
+            answers.push(answer);
+        }
+        // Only now do all nodes stay as they are: merging a prompt may split those of an earlier one.
+        for (index, (ask, answer)) in asks.iter().zip(&answers).enumerate() {
+            if let Some(end) = ask.end.filter(|_| answer.open) {
+                reused += tree.enter(end, id, index, &ask.rows);
+            }
+        }
+        (Self { job, asks, answers, open, tokens, next: 0 }, reused)
+    }
+
+    /// The first prompt that is open, from `from` on.
+    pub fn open_from(&self, from: usize) -> Option<usize> {
+        (from.max(self.next)..self.asks.len()).find(|ask| self.answers[*ask].open)
+    }
+
+    pub fn is_open(&self, ask: usize) -> bool {
+        self.answers[ask].open
+    }
+
+    /// Files the log-probabilities of one prompt's targets at one position. True when the prompt is answered.
+    pub fn read(&mut self, ask: usize, position: usize, log_probs: impl Iterator<Item = f64>) -> bool {
+        let answer = &mut self.answers[ask];
+        let targets = self.asks[ask].targets_at(position);
+        answer.log_probs[targets].iter_mut().zip(log_probs).for_each(|(answer, read)| *answer = read);
+        answer.rows_left -= 1;
+        answer.rows_left == 0
+    }
+
+    /// Ends a prompt and takes it out of the tree. True when it was the last one.
+    pub fn close(&mut self, ask: usize, id: JobId, tree: &mut PrefixTree, error: Option<EngineError>) -> bool {
+        let answer = &mut self.answers[ask];
+        if std::mem::replace(&mut answer.open, false)
+            && let Some(end) = self.asks[ask].end
+        {
+            answer.error = error;
+            self.open -= 1;
+            tree.leave(end, id, ask);
+        }
+        while self.next < self.asks.len() && !self.answers[self.next].open {
+            self.next += 1;
+        }
+        self.open == 0
+    }
+
+    /// Takes every open prompt out of the tree. Returns the tokens that were computed for this work.
+    pub fn abandon(&mut self, id: JobId, tree: &mut PrefixTree) -> usize {
+        for ask in 0..self.asks.len() {
+            self.close(ask, id, tree, None);
+        }
+        self.answers.iter().map(|answer| answer.computed).sum()
+    }
+
+    /// Sends the answers.
+    pub fn finish(self) {
+        let finish = |answer: Partial| match answer.error {
+            Some(error) => Err(error),
+            None if answer.log_probs.iter().all(|value| value.is_finite()) => {
+                Ok(Reading { log_probs: answer.log_probs, computed: answer.computed })
+            }
+            None => Err(EngineError::NonFinite),
+        };
+        // The caller may have gone away; nothing else waits for this answer.
+        let _ = self.job.reply.send(Ok(self.answers.into_iter().map(finish).collect()));
+    }
+}

@@ -1,0 +1,181 @@
+//! The model's tree: the keys and values of what was computed, and what work still wants of it.
+//!
+//! Work is merged into this one tree, so that all of it shares what it has in common, now and later. A node without
+//! keys and values is computed when a prompt needs it; giving up those of any node is therefore always safe and changes
+//! no bit, because what a token gets depends on its path alone.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::tree::{NodeData, NodeId, TokenTree};
+use crate::model::{KvBlock, TokenId};
+
+/// A piece of work in the tree: its lane and its number, which is the order of service.
+pub(super) type JobId = (super::Lane, u64);
+
+/// Rows of one node that one prompt reads.
+#[derive(Debug)]
+pub(super) struct Want {
+    pub job: JobId,
+    pub ask: usize,
+    /// Offsets into the node.
+    pub rows: Range<usize>,
+}
+
+/// What the tree keeps of a node.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub kv: Option<KvBlock>,
+    pub wants: Vec<Want>,
+    /// Unanswered prompts on whose path the node is.
+    users: usize,
+    /// Whether more than one prompt has passed here. Replies seldom are shared, personas and dialogues often.
+    shared: bool,
+    /// When the node was last needed; 0 for never.
+    used: u64,
+}
+
+impl NodeData for Slot {
+    fn split(&mut self, keep: usize) -> Self {
+        let (mut upper, mut lower) = (Vec::new(), Vec::new());
+        for Want { job, ask, rows } in std::mem::take(&mut self.wants) {
+            let parts = [rows.start..rows.end.min(keep), rows.start.max(keep)..rows.end];
+            let [first, rest] = parts;
+            if !first.is_empty() {
+                upper.push(Want { job, ask, rows: first });
+            }
+            if !rest.is_empty() {
+                lower.push(Want { job, ask, rows: rest.start - keep..rest.end - keep });
+            }
+        }
+        self.wants = lower;
+        let parts = self.kv.take().map(|kv| kv.split(keep));
+        let (first, rest) = parts.map_or((None, None), |(first, rest)| (Some(first), Some(rest)));
+        self.kv = rest;
+        Self { kv: first, wants: upper, users: self.users, shared: self.shared, used: self.used }
+    }
+}
+
+/// The tree with its budget.
+pub(super) struct PrefixTree {
+    pub tree: TokenTree<Slot>,
+    /// Bytes of keys and values that may be held.
+    budget: usize,
+    clock: u64,
+}
+
+impl PrefixTree {
+    pub fn new(budget: usize) -> Self {
+        Self { tree: TokenTree::default(), budget, clock: 0 }
+    }
+
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    pub fn slot(&self, id: NodeId) -> &Slot {
+        &self.tree.node(id).data
+    }
+
+    pub fn slot_mut(&mut self, id: NodeId) -> &mut Slot {
+        &mut self.tree.node_mut(id).data
+    }
+
+    /// Merges tokens below the end of a node.
+    pub fn insert(&mut self, parent: Option<NodeId>, tokens: &[TokenId]) -> Option<NodeId> {
+        self.tree.insert(parent, tokens)
+    }
+
+    /// Counts a prompt in on its path; `rows` are the positions at which it reads. Returns the tokens on the path whose
+    /// keys and values are here and that no open prompt was counted for yet.
+    pub fn enter(&mut self, end: NodeId, job: JobId, ask: usize, rows: &Range<usize>) -> usize {
+        self.clock += 1;
+        let mut reused = 0;
+        for id in self.tree.path(end) {
+            let node = self.tree.node_mut(id);
+            let positions = rows.start.max(node.start)..rows.end.min(node.end());
+            let (start, tokens) = (node.start, node.tokens.len());
+            let slot = &mut node.data;
+            if slot.kv.is_some() && slot.users == 0 {
+                reused += tokens;
+            }
+            slot.shared |= slot.used > 0;
+            slot.users += 1;
+            slot.used = self.clock;
+            if !positions.is_empty() {
+                slot.wants.push(Want { job, ask, rows: positions.start - start..positions.end - start });
+            }
+        }
+        reused
+    }
+
+    /// Counts a prompt out, with what it still wants; nodes that hold nothing for anybody go.
+    pub fn leave(&mut self, end: NodeId, job: JobId, ask: usize) {
+        for id in self.tree.path(end) {
+            let slot = self.slot_mut(id);
+            slot.users -= 1;
+            slot.wants.retain(|want| (want.job, want.ask) != (job, ask));
+        }
+        self.tidy(end);
+    }
+
+    /// Marks a path as needed now.
+    pub fn touch(&mut self, path: &[NodeId]) {
+        self.clock += 1;
+        for id in path {
+            self.tree.node_mut(*id).data.used = self.clock;
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.tree.iter().filter_map(|(_, node)| node.data.kv.as_ref()).map(KvBlock::bytes).sum()
+    }
+
+    /// Gives up keys and values until `needed` more bytes fit: first what one answered prompt alone needed, then what
+    /// answered prompts shared, then what later chunks will compute again; in each, what was used longest ago and
+    /// lowest in the tree. `pinned` (sorted) stays. Returns the tokens given up.
+    pub fn make_room(&mut self, needed: usize, pinned: &[NodeId]) -> usize {
+        let held = self.bytes();
+        if held + needed <= self.budget {
+            return 0;
+        }
+        // A little more than asked for, so that the search is rare.
+        let target = (self.budget - self.budget / 16).saturating_sub(needed);
+        let mut candidates: Vec<_> = self
+            .tree
+            .iter()
+            .filter(|(id, node)| node.data.kv.is_some() && pinned.binary_search(id).is_err())
+            .map(|(id, node)| {
+                let slot = &node.data;
+                let class = if slot.users > 0 { 2 } else { u8::from(slot.shared) };
+                (class, slot.used, Reverse(node.start), id)
+            })
+            .collect();
+        candidates.sort_unstable();
+        let (mut held, mut evicted) = (held, 0);
+        for (.., id) in candidates {
+            if held <= target {
+                break;
+            }
+            if let Some(kv) = self.slot_mut(id).kv.take() {
+                held -= kv.bytes();
+                evicted += kv.tokens();
+            }
+            self.tidy(id);
+        }
+        evicted
+    }
+
+    /// Removes a node that nobody uses, holds nothing and has nothing below; then its parent, if that is now one.
+    fn tidy(&mut self, id: NodeId) {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let node = self.tree.node(id);
+            if node.children > 0 || node.data.users > 0 || node.data.kv.is_some() {
+                return;
+            }
+            next = self.tree.remove(id).and_then(|node| node.parent);
+        }
+    }
+}

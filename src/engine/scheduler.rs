@@ -1,0 +1,220 @@
+//! Runs work chunk by chunk: what is most urgent first, as much as fits, and nothing for callers that are gone.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+use super::active::Active;
+use super::pack::{AskId, Chunk, Packer};
+use super::prefix::{JobId, PrefixTree};
+use super::queue::Job;
+use super::stats::{Counters, add};
+use super::{EngineError, Lane};
+use crate::model::{Decoder, KvBlock, RowScores};
+
+/// The batch lane goes first in one chunk of so many, if both it and the train lane have work.
+const BATCH_TURN: u64 = 8;
+
+/// The work in the model's tree.
+pub(super) struct Scheduler<'a> {
+    decoder: &'a Decoder,
+    counters: &'a Counters,
+    chunk_tokens: usize,
+    tree: PrefixTree,
+    active: BTreeMap<JobId, Active>,
+    next: u64,
+    turn: u64,
+}
+
+impl<'a> Scheduler<'a> {
+    /// `kv_bytes` bounds the keys and values that are held.
+    pub fn new(decoder: &'a Decoder, counters: &'a Counters, chunk_tokens: usize, kv_bytes: usize) -> Self {
+        let tree = PrefixTree::new(kv_bytes);
+        Self { decoder, counters, chunk_tokens, tree, active: BTreeMap::new(), next: 0, turn: 0 }
+    }
+
+    /// Distinct tokens of the work in the tree, each piece counted by itself.
+    pub fn active_tokens(&self) -> usize {
+        self.active.values().map(|active| active.tokens).sum()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// Takes a piece of work into the tree, or answers it at once.
+    pub fn enter(&mut self, job: Job) {
+        if let Some(stop) = job.stop() {
+            // Whoever is left gets the reason.
+            let _ = job.reply.send(Err(EngineError::Stopped(stop)));
+            return;
+        }
+        let id = (job.lane, self.next);
+        self.next += 1;
+        let (active, reused) = Active::enter(job, id, &mut self.tree, self.decoder.config().context_length);
+        add(&self.counters.reused_tokens, reused);
+        if active.open == 0 {
+            active.finish();
+        } else {
+            self.active.insert(id, active);
+        }
+    }
+
+    /// Answers what is cancelled or late, then runs one chunk of the rest.
+    pub fn step(&mut self) {
+        self.sweep();
+        fail::fail_point!("engine::step");
+        let chunk = self.pack();
+        self.run(chunk);
+        self.counters.active.store(self.active.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Drops work that nobody waits for.
+    fn sweep(&mut self) {
+        let stopped: Vec<_> = self.active.iter().filter_map(|(id, active)| Some((*id, active.job.stop()?))).collect();
+        for (id, stop) in stopped {
+            if let Some(mut active) = self.active.remove(&id) {
+                add(&self.counters.wasted_tokens, active.abandon(id, &mut self.tree));
+                let _ = active.job.reply.send(Err(EngineError::Stopped(stop)));
+            }
+        }
+    }
+
+    /// The next chunk. Guard work has it for itself, so that nothing else slows it down.
+    fn pack(&mut self) -> Chunk {
+        let guard = self.active.keys().next().is_some_and(|(lane, _)| *lane == Lane::Guard);
+        self.turn += 1;
+        let lanes: &[Lane] = if guard {
+            &[Lane::Guard]
+        } else if self.turn.is_multiple_of(BATCH_TURN) {
+            &[Lane::Batch, Lane::Train]
+        } else {
+            &[Lane::Train, Lane::Batch]
+        };
+        let mut packer = packer(&mut self.tree, self.decoder, self.chunk_tokens);
+        for lane in lanes {
+            for (id, active) in self.active.range((*lane, 0)..=(*lane, u64::MAX)) {
+                if packer.add_work(*id, active) {
+                    return packer.chunk;
+                }
+            }
+        }
+        packer.chunk
+    }
+
+    /// The part of a chunk that these prompts need.
+    fn pack_again(&mut self, asks: &[AskId]) -> Chunk {
+        let mut packer = packer(&mut self.tree, self.decoder, self.chunk_tokens);
+        for ask in asks {
+            if let Some(active) = self.active.get(&ask.0).filter(|active| active.is_open(ask.1))
+                && packer.add(*ask, active)
+            {
+                break;
+            }
+        }
+        packer.chunk
+    }
+
+    /// Runs a chunk. If the forward pass panics, the halves of its prompts are tried by themselves, down to the one at
+    /// fault, which alone fails.
+    fn run(&mut self, mut chunk: Chunk) {
+        for (ask, error) in std::mem::take(&mut chunk.refused) {
+            self.close(ask, Some(error));
+        }
+        if chunk.pieces.is_empty() {
+            return;
+        }
+        match self.forward(&chunk) {
+            Ok((scores, blocks)) => self.file(&chunk, &scores, blocks),
+            Err(reason) => match chunk.asks.as_slice() {
+                [ask] => self.close(*ask, Some(EngineError::Failed(reason))),
+                asks => {
+                    for half in [&asks[..asks.len() / 2], &asks[asks.len() / 2..]] {
+                        let chunk = self.pack_again(half);
+                        self.run(chunk);
+                    }
+                }
+            },
+        }
+    }
+
+    /// The forward pass: the scores of every row that is read, and each piece's keys and values.
+    fn forward(&mut self, chunk: &Chunk) -> Result<(Vec<RowScores>, Vec<KvBlock>), String> {
+        let evicted = self.tree.make_room(chunk.new_bytes(&self.tree, self.decoder.config()), &chunk.pinned());
+        add(&self.counters.evicted_tokens, evicted);
+        let runs = chunk.runs(&self.tree);
+        let earlier: Vec<&KvBlock> = chunk.earlier.iter().filter_map(|id| self.tree.slot(*id).kv.as_ref()).collect();
+        let reads = chunk.reads(&self.tree);
+        let rows: Vec<usize> = reads.keys().copied().collect();
+        let targets: Vec<Vec<u32>> = reads
+            .values()
+            .map(|reads| {
+                let targets = reads.iter().filter_map(|read| {
+                    let ask = &self.active.get(&read.ask.0)?.asks[read.ask.1];
+                    Some(&ask.targets[ask.targets_at(read.position)])
+                });
+                targets.flatten().copied().collect()
+            })
+            .collect();
+        let decoder = self.decoder;
+        let work = || {
+            fail::fail_point!("engine::forward");
+            let (hidden, blocks) = decoder.forward(&runs, &earlier, &rows);
+            (decoder.read(&hidden, &targets), blocks)
+        };
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| describe(&*panic))
+    }
+
+    /// Files what a chunk gave: readings with their prompts, keys and values in the tree.
+    fn file(&mut self, chunk: &Chunk, scores: &[RowScores], blocks: Vec<KvBlock>) {
+        add(&self.counters.chunks, 1);
+        for (id, (job, ask)) in chunk.pieces.iter().zip(&chunk.asked_by) {
+            let tokens = self.tree.tree.node(*id).tokens.len();
+            add(&self.counters.computed_tokens, tokens);
+            if let Some(active) = self.active.get_mut(job) {
+                active.answers[*ask].computed += tokens;
+            }
+        }
+        let reads = chunk.reads(&self.tree);
+        for (id, block) in chunk.pieces.iter().zip(blocks) {
+            let slot = self.tree.slot_mut(*id);
+            slot.kv = Some(block);
+            slot.wants.clear();
+        }
+        let mut done = Vec::new();
+        for (row, reads) in scores.iter().zip(reads.values()) {
+            let mut scores = row.scores.iter().map(|score| f64::from(*score) - f64::from(row.log_sum_exp));
+            for read in reads {
+                let Some(active) = self.active.get_mut(&read.ask.0) else { continue };
+                let count = active.asks[read.ask.1].targets_at(read.position).len();
+                if active.read(read.ask.1, read.position, scores.by_ref().take(count)) {
+                    done.push(read.ask);
+                }
+            }
+        }
+        for ask in done {
+            self.close(ask, None);
+        }
+        self.counters.kv_bytes.store(self.tree.bytes() as u64, Ordering::Relaxed);
+    }
+
+    /// Ends one prompt; sends the answers of its work when it was the last.
+    fn close(&mut self, (id, ask): AskId, error: Option<EngineError>) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        if active.close(ask, id, &mut self.tree, error)
+            && let Some(active) = self.active.remove(&id)
+        {
+            active.finish();
+        }
+    }
+}
+
+fn packer<'a>(tree: &'a mut PrefixTree, decoder: &'a Decoder, chunk_tokens: usize) -> Packer<'a> {
+    Packer { tree, config: decoder.config(), chunk_tokens, chunk: Chunk::default() }
+}
+
+/// What a panic says.
+pub(super) fn describe(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+}
