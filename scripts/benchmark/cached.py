@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from . import report
-from .programs import Server, run_json, tell
+from .programs import Json, Server, run_json, tell
 from .report import Target
 
 CONNECTIONS = [1, 8, 64]
@@ -17,8 +17,10 @@ SIZES = [1, 8]
 def run(args: Namespace) -> list[Target]:
     """Measure and publish."""
     busy = report.load()
-    results: dict[tuple[int, int], dict] = {}
-    with Server(args.binary, report.RESULTS / "cached.log", "--model", str(args.model), "--threads", str(args.threads)) as server:
+    results: dict[tuple[int, int], Json] = {}
+    with Server(
+        args.binary, report.RESULTS / "cached.log", "--model", str(args.model), "--threads", str(args.threads)
+    ) as server:
         for size in SIZES:
             content = f"rate=max,distinct={DISTINCT},candidates={size},context=40,reply=10"
             load = [str(args.load), "--address", server.address, "--json"]
@@ -32,9 +34,8 @@ def run(args: Namespace) -> list[Target]:
     for (size, connections), stream in results.items():
         ms = stream["ok_ms"]
         times = [f"{ms[key]:.2f}" if ms[key] is not None else "-" for key in ("p50", "p90", "p99", "p99.9", "max")]
-        lines.append(
-            [str(size), str(connections), *times, report.number(stream["calls_per_second"]), report.number(stream["judged_per_second"])]
-        )
+        rates = [report.number(stream[key]) for key in ("calls_per_second", "judged_per_second")]
+        lines.append([str(size), str(connections), *times, *rates])
     alone = results[1, 1]["ok_ms"]
     most = max(stream["judged_per_second"] for stream in results.values())
     targets = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from . import report, workloads
-from .programs import Turns, tell
+from .programs import Json, Turns, tell
 from .report import Target
 from .workloads import Group, Shape
 
@@ -38,14 +38,14 @@ def run(args: Namespace) -> list[Target]:
         groups += [Group(f"growth-{series}-{size}-{repeat}", shape) for repeat in range(repeats)]
     rows = workloads.write(report.RESULTS / "growth.jsonl", [group.line() for group in groups])
     command = [str(args.binary), "debug-score", str(rows), "--model", str(args.model), "--threads", str(args.threads)]
-    measured: dict[tuple[str, int], list[dict]] = {}
+    measured: dict[tuple[str, int], list[Json]] = {}
     with Turns("prism-judge", command) as judge:
         judge.ask()
         for group in groups[1:]:
             reply = judge.ask()
-            _, series, size, _ = group.key.split("-")
+            _, series, count, _ = group.key.split("-")
             reply.pop("verdicts")
-            measured.setdefault((series, int(size)), []).append(reply)
+            measured.setdefault((series, int(count)), []).append(reply)
             tell(f"{group.key}: {reply['computed_tokens']} tokens in {reply['seconds']:.2f} s")
     rows_out, compared = [], []
     for (series, size), replies in measured.items():
@@ -58,9 +58,8 @@ def run(args: Namespace) -> list[Target]:
         )
         if series == "candidates" and COMPARED[0] <= tokens <= COMPARED[1] * 1.25:
             compared.append(each)
-    targets = [
-        Target("slowest over fastest time per distinct token, 256 to 4,096 tokens of work", max(compared) / min(compared), 1.25, False)
-    ]
+    ratio = max(compared) / min(compared)
+    targets = [Target("slowest over fastest time per distinct token, 256 to 4,096 tokens of work", ratio, 1.25, False)]
     head = ["work", "distinct tokens", "of all prompts' tokens", "seconds", "µs per distinct token"]
     text = (
         f"One request of the default wording, {args.threads} threads, median of {REPEATS} (the long ones once). Candidates: "
@@ -68,6 +67,9 @@ def run(args: Namespace) -> list[Target]:
         f"{LONG_REPLY}. Attention is in these times; it is what grows with the context.\n\n"
         f"{report.table(head, rows_out)}\n\n{report.targets_table(targets)}"
     )
-    result = {"load_before": busy, "points": [{"series": s, "size": n, "runs": runs} for (s, n), runs in measured.items()]}
+    result = {
+        "load_before": busy,
+        "points": [{"series": s, "size": n, "runs": runs} for (s, n), runs in measured.items()],
+    }
     report.publish("growth", "make bench-growth", result, text)
     return targets

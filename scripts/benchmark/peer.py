@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from . import report, workloads
-from .programs import PEER, MeasurementError, Turns, tell
+from .programs import PEER, Json, MeasurementError, Turns, tell
 from .report import Target
 from .tokens import PASSES, RELEASED
 from .workloads import Group, Shape
@@ -17,14 +17,16 @@ from .workloads import Group, Shape
 SHAPE = Shape(candidates=8, prefix=300, reply=80)
 DIMENSIONS = ["task_framing", "interpersonal_stance", "linguistic_style"]
 ESTIMATORS = ["likelihood", "label_slot"]
+# The scale that ours is given, so that its verdicts can be turned back into log-probabilities.
+LIKELIHOOD_T = 0.4
 
 
-def rates(replies: list[dict]) -> list[float]:
+def rates(replies: list[Json]) -> list[float]:
     """Judgements per second of every round."""
     return [reply["judgements"] / reply["seconds"] for reply in replies]
 
 
-def our_differences(verdicts: list[dict], t: float) -> list[float]:
+def our_differences(verdicts: list[Json]) -> list[float]:
     """Differences of log-probabilities, recovered from our verdicts: aligned minus each other label that is read."""
     found = []
     for verdict in verdicts:
@@ -32,13 +34,13 @@ def our_differences(verdicts: list[dict], t: float) -> list[float]:
             posterior = verdict["dimensions"][name]
             aligned = math.log(posterior["aligned"])
             if verdict["judge"]["evidence"] == "likelihood":
-                found.append((aligned - math.log(posterior["contradictory"])) / t)
+                found.append((aligned - math.log(posterior["contradictory"])) / LIKELIHOOD_T)
             else:
                 found += [aligned - math.log(posterior[label]) for label in ("indeterminate", "contradictory")]
     return found
 
 
-def their_differences(log_probs: list, verdicts: list[dict]) -> list[float]:
+def their_differences(log_probs: list[Any], verdicts: list[Json]) -> list[float]:
     """The same differences from llama.cpp's log-probabilities."""
     found = []
     if verdicts[0]["judge"]["evidence"] == "likelihood":
@@ -51,14 +53,19 @@ def their_differences(log_probs: list, verdicts: list[dict]) -> list[float]:
     return found
 
 
-def measure(args: Namespace, estimator: str, rows: Path) -> dict:
+def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     """Ours, llama.cpp and nine full passes, one group each in turn."""
     flags = ["--evidence", estimator]
-    prompts = workloads.save_prompts(rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.binary, rows, *flags))
-    released = workloads.save_prompts(rows.with_suffix(".released.prompts"), workloads.prompts(args.binary, rows, *RELEASED))
+    prompts = workloads.save_prompts(
+        rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.binary, rows, *flags)
+    )
+    released = workloads.save_prompts(
+        rows.with_suffix(".released.prompts"), workloads.prompts(args.binary, rows, *RELEASED)
+    )
     threads = str(args.threads)
     model = str(args.model)
     ours = [str(args.binary), "debug-score", str(rows), "--model", model, "--threads", threads, *flags]
+    ours += ["--likelihood-t", str(LIKELIHOOD_T)]
     theirs = [args.node, "judge.mjs", model, str(prompts), threads]
     passes = [str(args.binary), "debug-passes", str(released), "--model", model, "--threads", threads]
     with (
@@ -71,11 +78,13 @@ def measure(args: Namespace, estimator: str, rows: Path) -> dict:
         nine.ask()
         if mine["group"] != read["group"]:
             raise MeasurementError(f"the programs judge {mine['group']} and {read['group']}")
-        t = json.loads(args.likelihood_t)
-        ours_read, theirs_read = our_differences(mine["verdicts"], t), their_differences(read["log_probs"], mine["verdicts"])
+        ours_read, theirs_read = (
+            our_differences(mine["verdicts"]),
+            their_differences(read["log_probs"], mine["verdicts"]),
+        )
         gaps = [a - b for a, b in zip(ours_read, theirs_read, strict=True)]
         peers = [judge, llama, nine]
-        replies: dict[str, list[dict]] = {peer.name: [] for peer in peers}
+        replies: dict[str, list[Json]] = {peer.name: [] for peer in peers}
         for round_ in range(args.rounds):
             for peer in peers:
                 replies[peer.name].append(peer.ask("time"))
@@ -113,11 +122,18 @@ def run(args: Namespace) -> list[Target]:
         speed, tokens = result["judgements_per_second"], result["tokens_per_judgement"]
         for name, values in speed.items():
             lines.append(
-                [estimator, name, report.number(tokens[name]), report.number(report.median(values)), report.spread(values)]
+                [
+                    estimator,
+                    name,
+                    report.number(tokens[name]),
+                    report.number(report.median(values)),
+                    report.spread(values),
+                ]
             )
         for name, bound in (("llama.cpp", 2.5), ("nine passes", 15.0)):
             paired = [a / b for a, b in zip(speed["prism-judge"], speed[name], strict=True)]
-            targets.append(Target(f"{estimator}: times {name} ({report.spread(paired)} by round)", report.median(paired), bound, True))
+            what = f"{estimator}: times {name} ({report.spread(paired)} by round)"
+            targets.append(Target(what, report.median(paired), bound, True))
     gaps = report.table(
         ["estimator", "differences", "mean", "root mean square", "worst", "their own root mean square"],
         [

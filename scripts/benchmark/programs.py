@@ -12,9 +12,11 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# An object of a program's output.
+Json = dict[str, Any]
 PEER = ROOT / "scripts" / "peers" / "llama_cpp"
 REPLY_TIMEOUT_S = 240.0
 START_TIMEOUT_S = 60.0
@@ -57,7 +59,7 @@ class Turns:
             self._process.kill()
             self._process.wait()
 
-    def ask(self, line: str = "") -> dict:
+    def ask(self, line: str = "") -> Json:
         """Send one line and return the reply."""
         assert self._process.stdin is not None and self._process.stdout is not None
         watchdog = threading.Timer(REPLY_TIMEOUT_S, self._process.kill)
@@ -71,7 +73,7 @@ class Turns:
         finally:
             watchdog.cancel()
         try:
-            reply = json.loads(answer)
+            reply: Json = json.loads(answer)
             if not float(reply["seconds"]) > 0:
                 raise ValueError("no time passed")
         except (ValueError, KeyError, TypeError) as error:
@@ -130,7 +132,7 @@ class Server:
             self._process.wait()
 
 
-def run_json(name: str, command: list[str], timeout_s: float) -> dict:
+def run_json(name: str, command: list[str], timeout_s: float) -> Json:
     """Run a program that prints one JSON object; its progress goes to our standard error."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=timeout_s, check=False)
@@ -139,7 +141,8 @@ def run_json(name: str, command: list[str], timeout_s: float) -> dict:
     if done.returncode != 0:
         raise MeasurementError(f"{name}: exit status {done.returncode} of {shlex.join(command)}")
     try:
-        return json.loads(done.stdout)
+        result: Json = json.loads(done.stdout)
+        return result
     except ValueError as error:
         raise MeasurementError(f"{name}: expected one JSON object, got {done.stdout[:200]!r}") from error
 

@@ -9,10 +9,10 @@ import re
 import statistics
 import subprocess
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
-from .programs import ROOT, MeasurementError
+from .programs import ROOT, Json, MeasurementError
 
 PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "target" / "bench"
@@ -36,7 +36,8 @@ class Target:
     def row(self) -> list[str]:
         """The figure as a row of a table: what, measured, bound, verdict."""
         sign = ">=" if self.at_least else "<="
-        return [self.what, number(self.value) + self.unit, f"{sign} {number(self.bound)}{self.unit}", "met" if self.met else "**missed**"]
+        bound = f"{sign} {number(self.bound)}{self.unit}"
+        return [self.what, number(self.value) + self.unit, bound, "met" if self.met else "**missed**"]
 
 
 def targets_table(targets: list[Target]) -> str:
@@ -92,9 +93,9 @@ def load() -> float:
     return round(os.getloadavg()[0], 2)
 
 
-def publish(name: str, command: str, result: dict, text: str) -> None:
+def publish(name: str, command: str, result: Json, text: str) -> None:
     """Save `result` and replace the block `name` of the page by `text`, with when, what and where."""
-    stamp = {"date": datetime.now(timezone.utc).strftime("%Y-%m-%d"), "commit": commit(), "machine": machine()}
+    stamp = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "commit": commit(), "machine": machine()}
     RESULTS.mkdir(parents=True, exist_ok=True)
     whole = {"benchmark": name, "command": command, **stamp, **result}
     (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")

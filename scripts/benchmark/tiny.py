@@ -7,7 +7,13 @@ import struct
 from array import array
 from pathlib import Path
 
-SHAPE = {"block_count": 2, "embedding_length": 64, "feed_forward_length": 128, "attention.head_count": 4, "attention.head_count_kv": 2}
+SHAPE = {
+    "block_count": 2,
+    "embedding_length": 64,
+    "feed_forward_length": 128,
+    "attention.head_count": 4,
+    "attention.head_count_kv": 2,
+}
 HEAD = 16
 ALIGNMENT = 32
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -23,7 +29,7 @@ class Reader:
 
     def number(self, code: str) -> int:
         """One little-endian integer."""
-        [value] = struct.unpack_from("<" + code, self.bytes, self.at)
+        value: int = struct.unpack_from("<" + code, self.bytes, self.at)[0]
         self.at += struct.calcsize(code)
         return value
 
@@ -80,6 +86,11 @@ def tensors(vocabulary: int) -> dict[str, tuple[int, ...]]:
     return found
 
 
+def text(value: str) -> bytes:
+    """A length and so many bytes."""
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
 def write(model: Path, path: Path) -> Path:
     """Seeded weights and the text side of `model`."""
     metadata = Reader(model).metadata()
@@ -89,7 +100,6 @@ def write(model: Path, path: Path) -> Path:
     chance = random.Random(1)
     infos, data = bytearray(), bytearray()
     shapes = tensors(vocabulary)
-    text = lambda value: struct.pack("<Q", len(value)) + value.encode()
     for name, shape in shapes.items():
         infos += text(name) + struct.pack("<I", len(shape))
         infos += b"".join(struct.pack("<Q", size) for size in reversed(shape)) + struct.pack("<IQ", 0, len(data))

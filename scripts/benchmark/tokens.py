@@ -1,4 +1,4 @@
-"""(a) Tokens through the model per judgement, against the published script's nine passes. Does not depend on the machine."""
+"""(a) Tokens through the model per judgement, against the published script's nine passes; the same on any machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from . import report, workloads
+from .programs import Json
 from .report import Target
 from .workloads import Group, Shape
 
@@ -18,7 +19,7 @@ RELEASED = ["--evidence", "label_slot", "--layout", "released", "--label-order",
 ESTIMATORS = ["likelihood", "label_slot"]
 
 
-def verdicts(binary: Path, rows: Path, flags: list[str]) -> list[dict]:
+def verdicts(binary: Path, rows: Path, flags: list[str]) -> list[Json]:
     """Every verdict of a file."""
     command = [str(binary), "score", str(rows), *flags]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout
@@ -35,7 +36,8 @@ def nine_passes(binary: Path, rows: Path) -> float:
     """Tokens per judgement of the published script: every prompt once a label, nothing shared."""
     lines = workloads.prompts(binary, rows, *RELEASED)
     candidates = {(line["group"], line["candidate"]) for line in lines}
-    return PASSES * sum(len(line["ids"]) for line in lines) / len(candidates)
+    tokens = sum(len(line["ids"]) for line in lines)
+    return PASSES * tokens / len(candidates)
 
 
 def run(args: Namespace) -> list[Target]:
@@ -55,14 +57,16 @@ def run(args: Namespace) -> list[Target]:
         ["workload", "published script", *(f"{kind}{' (default)' * (kind == default)}" for kind in ESTIMATORS)],
         [
             [name, report.number(spent["published"])]
-            + [f"{report.number(spent[kind])} ({spent['published'] / spent[kind]:.1f} times fewer)" for kind in ESTIMATORS]
+            + [
+                f"{report.number(spent[kind])} ({spent['published'] / spent[kind]:.1f} times fewer)"
+                for kind in ESTIMATORS
+            ]
             for name, spent in result.items()
         ],
     )
     eight = result["group of 8"]
-    targets = [
-        Target("group of 8, default wording: share of the published script's tokens", eight[default] / eight["published"], 0.1, False)
-    ]
+    share = eight[default] / eight["published"]
+    targets = [Target("group of 8, default wording: share of the published script's tokens", share, 0.1, False)]
     text = (
         f"Tokens through the model per judgement: {PREFIX} tokens before the reply (with the note of the dimension), "
         f"replies of {REPLY} tokens; in the chat every turn has {CHAT_WORDS} words. The published script runs three "

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .programs import Json
 from .texts import Prose
 
 TRAITS = ["openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism"]
@@ -46,7 +47,9 @@ class Group:
             {
                 "group_id": self.key,
                 "persona": {"traits": [target]},
-                "context": turns(Prose(f"{self.key}/context").words(self.context_words), self.shape.prefix // TURN_TOKENS),
+                "context": turns(
+                    Prose(f"{self.key}/context").words(self.context_words), self.shape.prefix // TURN_TOKENS
+                ),
                 "positive": replies[0],
                 "negatives": [{"text": reply} for reply in replies[1:]],
             }
@@ -100,21 +103,21 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def prompts(binary: Path, rows: Path, *flags: str) -> list[dict]:
+def prompts(binary: Path, rows: Path, *flags: str) -> list[Json]:
     """Every prompt of a file of rows as our binary runs it."""
     command = [str(binary), "debug-prompts", str(rows), *flags]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     return [json.loads(line) for line in output.splitlines()]
 
 
-def save_prompts(path: Path, lines: list[dict]) -> Path:
+def save_prompts(path: Path, lines: list[Json]) -> Path:
     """Prompts as a file that the peers read."""
     return write(path, [json.dumps(line, separators=(",", ":")) for line in lines])
 
 
-def by_candidate(lines: list[dict]) -> dict[str, dict[str, list[dict]]]:
+def by_candidate(lines: list[Json]) -> dict[str, dict[str, list[Json]]]:
     """group → candidate → prompts, in order."""
-    groups: dict[str, dict[str, list[dict]]] = {}
+    groups: dict[str, dict[str, list[Json]]] = {}
     for line in lines:
         groups.setdefault(line["group"], {}).setdefault(line["candidate"], []).append(line)
     return groups
@@ -130,7 +133,7 @@ def fitted(binary: Path, path: Path, groups: list[Group]) -> Path:
     return path
 
 
-def sizes(lines: list[dict]) -> dict[str, tuple[int, list[int]]]:
+def sizes(lines: list[Json]) -> dict[str, tuple[int, list[int]]]:
     """For each group of likelihood prompts: the tokens before the reply, and those of each reply with its end."""
     result = {}
     for key, candidates in by_candidate(lines).items():
