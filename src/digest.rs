@@ -25,6 +25,7 @@ impl Digest {
 }
 
 /// Collects the fields of one digest, in order.
+#[derive(Clone)]
 pub struct Builder(Sha256);
 
 impl Builder {
@@ -44,7 +45,12 @@ impl Builder {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut text = [0; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -74,6 +74,23 @@ fn log_probs(answer: Answer) -> Vec<Vec<f64>> {
     answer.unwrap().into_iter().map(|answer| answer.unwrap().log_probs).collect()
 }
 
+/// Tokens before the one that overflows, in the same block of queries.
+#[test]
+fn what_comes_before_a_value_that_is_not_finite_keeps_its_bits() {
+    let decoder = poisoned().decoder(2);
+    let trunk: Vec<u32> = (0..70).collect();
+    let read = |ids: Vec<u32>, chunk: usize| {
+        let after = prompt(&ids);
+        let answer = run(&decoder, &[Prompt { ids, read: Read::Span(1..70) }, after], chunk, &Cancel::default());
+        answer.unwrap().into_iter().next().unwrap().unwrap().log_probs
+    };
+    let expected = read(trunk.clone(), 512);
+    for chunk in [1, 5, 16, 512] {
+        let ids = [&trunk[..], &[POISON, 1, POISON, 3]].concat();
+        assert_eq!(read(ids, chunk), expected, "chunks of {chunk}");
+    }
+}
+
 #[test]
 fn work_that_must_stop_says_why_and_the_engine_goes_on() {
     let engine = Engine::start(Tiny::new(Shape::default(), 2).decoder(1), CHUNKS_OF_FOUR).unwrap();

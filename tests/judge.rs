@@ -9,7 +9,7 @@ use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{
     Calibration, Dimension, EvidenceKind, Group, Label, LabelOrder, Layout, TokenCounts, Verdict,
 };
-use prism_judge::service::{Cancel, ErrorCode, OptionOverrides};
+use prism_judge::service::{Call, Cancel, ErrorCode, OptionOverrides};
 use support::judge::{JUDGE, LABEL_SLOT, LIKELIHOOD, bits, check, extravert, group, overrides, party, score};
 
 const RESPONSES: [&str; 3] = ["Yes! Who else is in?", "No, I have a book.", "Yes! Who else is in? I'll drive!"];
@@ -79,11 +79,13 @@ fn work_that_is_cancelled_or_late_returns_its_error_and_the_next_call_works() {
     let Some(judge) = JUDGE.as_ref() else { return };
     let group = party(&RESPONSES[..1]);
     let before = verdicts(&group, &LIKELIHOOD);
+    let code = |cancel: Cancel| {
+        judge.score_blocking(&group, &LIKELIHOOD, &Call { cancel, ..Call::default() }).unwrap_err().code
+    };
     let cancel = Cancel::default();
     cancel.cancel();
-    assert_eq!(judge.score(&group, &LIKELIHOOD, &cancel).unwrap_err().code, ErrorCode::Cancelled);
-    let late = Cancel::with_deadline(Some(Instant::now()));
-    assert_eq!(judge.score(&group, &LIKELIHOOD, &late).unwrap_err().code, ErrorCode::DeadlineExceeded);
+    assert_eq!(code(cancel), ErrorCode::Cancelled);
+    assert_eq!(code(Cancel::with_deadline(Some(Instant::now()))), ErrorCode::DeadlineExceeded);
     assert_eq!(bits(&verdicts(&group, &LIKELIHOOD)[0]), bits(&before[0]));
 }
 
@@ -189,7 +191,7 @@ fn contextual_calibration_divides_by_what_content_free_responses_get() {
 fn a_request_that_is_wrong_as_a_whole_names_its_field() {
     let Some(judge) = JUDGE.as_ref() else { return };
     let ask = |group: Group, overrides: OptionOverrides| {
-        let error = judge.score(&group, &overrides, &Cancel::default()).unwrap_err();
+        let error = judge.score_blocking(&group, &overrides, &Call::default()).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidArgument);
         error.field.unwrap()
     };
@@ -203,6 +205,6 @@ fn a_request_that_is_wrong_as_a_whole_names_its_field() {
     nobody.context[0].speaker = " ".to_owned();
     assert_eq!(ask(nobody, LABEL_SLOT), "context[0].speaker");
     let long = group(extravert(), &"word ".repeat(10_000), &["x"]);
-    let refused = judge.score(&long, &LIKELIHOOD, &Cancel::default()).unwrap();
+    let refused = judge.score_blocking(&long, &LIKELIHOOD, &Call::default()).unwrap();
     assert_eq!(refused[0].as_ref().unwrap_err().code, ErrorCode::InvalidArgument);
 }

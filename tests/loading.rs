@@ -7,7 +7,7 @@ use std::path::Path;
 
 use candle_core::quantized::gguf_file::Value;
 use prism_judge::model::{Decoder, Gguf, ModelError, TextModel};
-use prism_judge::service::{AnswerSlot, Judge, JudgeConfig, OpenError, OptionOverrides};
+use prism_judge::service::{AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, OpenError, OptionOverrides};
 use support::tiny::{Shape, Tiny};
 
 fn open(path: &Path) -> Result<(), ModelError> {
@@ -42,6 +42,8 @@ fn a_missing_file_is_named_by_the_model_and_by_the_judge() {
         threads: Some(1),
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
+        engine: EngineSettings::default(),
+        cache: CacheSettings::default(),
     };
     assert!(matches!(Judge::open(&config), Err(OpenError::Model(ModelError::File { .. }))));
 }

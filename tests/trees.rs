@@ -194,6 +194,31 @@ fn long_paths_that_branch_around_512_and_1024_tokens_keep_their_bits() {
     }
 }
 
+/// Attention reads tiles of 64 absolute positions: nodes that end and begin around their borders, deep paths of short
+/// nodes that share a tile, and replies whose blocks of queries reach over several nodes.
+#[test]
+fn nodes_that_end_inside_and_around_tiles_of_attention_keep_their_bits() {
+    let mut random = Random(23);
+    let mut tokens = |count: usize| -> Vec<u32> { (0..count).map(|_| random.below(160) as u32).collect() };
+    let trunk = tokens(200);
+    let mut prompts = Vec::new();
+    for at in [1, 15, 16, 17, 62, 63, 64, 65, 66, 80, 127, 128, 129, 191, 192, 193] {
+        for own in [1, 2, 31, 64] {
+            let ids = [&trunk[..at], &tokens(own)].concat();
+            prompts.push(Prompt { read: Read::Span(at..ids.len()), ids: ids.clone() });
+            prompts.push(Prompt { ids: [ids, tokens(3)].concat(), read: Read::Next(vec![1, 2, 3]) });
+        }
+    }
+    for (heads, kv_heads, head_dim) in [(4, 2, 16), (3, 1, 64), (5, 1, 34), (2, 2, 10)] {
+        let tiny = Tiny::new(Shape { heads, kv_heads, head_dim, ..Shape::default() }, 31);
+        let expected = alone(&tiny.decoder(1), &prompts);
+        for (threads, chunk) in [(1, 3), (2, 31), (3, 64), (2, 65), (3, CHUNK), (2, 4_096)] {
+            let answers: Vec<_> = all(&tiny.decoder(threads), &prompts, chunk).iter().map(bits).collect();
+            assert!(answers == expected, "{threads} threads, chunks of {chunk}, {heads} heads of {head_dim}");
+        }
+    }
+}
+
 /// gemm has another path for at most 256 results: no thread's share of a narrow head may fall into it.
 #[test]
 fn a_single_token_keeps_its_bits_however_the_threads_share_the_head() {

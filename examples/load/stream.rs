@@ -6,6 +6,8 @@ use prism_judge::server::pb;
 #[derive(Clone, Debug)]
 pub struct Stream {
     pub name: String,
+    pub lane: pb::Lane,
+    pub cache: pb::CacheControl,
     /// Calls a second; None: closed loop.
     pub rate: Option<f64>,
     /// Exponential gaps between calls instead of equal ones.
@@ -33,6 +35,8 @@ impl Default for Stream {
     fn default() -> Self {
         Self {
             name: String::new(),
+            lane: pb::Lane::Unspecified,
+            cache: pb::CacheControl::Unspecified,
             rate: Some(1.0),
             poisson: true,
             connections: 1,
@@ -73,6 +77,14 @@ pub fn parse(text: &str) -> Result<Stream, String> {
 fn set(stream: &mut Stream, key: &str, value: &str) -> Result<(), String> {
     match key {
         "name" => stream.name = value.to_owned(),
+        "lane" => {
+            let lanes = [("guard", pb::Lane::Guard), ("train", pb::Lane::Train), ("batch", pb::Lane::Batch)];
+            stream.lane = one_of(value, &lanes)?;
+        }
+        "cache" => {
+            use pb::CacheControl::{Off, Refresh, Use};
+            stream.cache = one_of(value, &[("use", Use), ("refresh", Refresh), ("off", Off)])?;
+        }
         "rate" if value == "max" => stream.rate = None,
         "rate" => stream.rate = Some(positive(value).map_err(|allowed| format!("{allowed}, or max"))?),
         "arrivals" => stream.poisson = one_of(value, &[("poisson", true), ("fixed", false)])?,

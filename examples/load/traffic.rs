@@ -114,7 +114,7 @@ impl Traffic {
     }
 
     fn request(&self, random: &mut Random) -> pb::ScoreGroupRequest {
-        let Stream { context, reply, candidates, evidence, .. } = &self.stream;
+        let Stream { lane, cache, context, reply, candidates, evidence, .. } = &self.stream;
         let candidate = |index: usize, random: &mut Random| pb::Candidate {
             id: index.to_string(),
             response: self.prose.words(random, *reply),
@@ -123,6 +123,8 @@ impl Traffic {
             persona: content::persona(random),
             context: content::context(&self.prose, random, *context),
             candidates: (0..*candidates).map(|index| candidate(index, random)).collect(),
+            lane: *lane as i32,
+            cache: *cache as i32,
             options: evidence.map(|kind| pb::Options { evidence: Some(kind as i32), ..pb::Options::default() }),
             ..pb::ScoreGroupRequest::default()
         }

@@ -10,7 +10,7 @@ use super::debug_prompts::groups;
 use super::input::Source;
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome};
-use crate::service::{Cancel, OptionOverrides};
+use crate::service::{CacheControl, Call, OptionOverrides};
 
 /// For every line of standard input, judge the next group of FILE and print how long it took, and its verdicts.
 #[derive(Debug, clap::Args)]
@@ -24,11 +24,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let groups = groups(&Source::new(&args.file))?;
     let judge = args.judge.open()?;
+    // The model really runs.
+    let call = Call { cache: CacheControl::Off, ..Call::default() };
     let mut output = io::stdout().lock();
     for (line, (key, group)) in io::stdin().lock().lines().zip(groups) {
         line.map_err(|error| CliError::Failed(format!("standard input: {error}")))?;
         let start = Instant::now();
-        let results = judge.score(&group, &OptionOverrides::default(), &Cancel::default())?;
+        let results = judge.score_blocking(&group, &OptionOverrides::default(), &call)?;
         let seconds = start.elapsed().as_secs_f64();
         let verdicts = results.into_iter().collect::<Result<Vec<_>, _>>()?;
         let line = json!({

@@ -10,7 +10,7 @@ use crate::eval::{Item, Role};
 use crate::model::registry::DEFAULT_MODEL;
 use crate::persona::Persona;
 use crate::prism::{Dimension, Group, Verdict};
-use crate::service::{Cancel, Judge, OptionOverrides};
+use crate::service::{Call, Judge, OptionOverrides};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
 fn judge_all(judge: &Judge, item: &Item) -> Result<Vec<Verdict>, CliError> {
     let mut verdicts = Vec::new();
     for group in &item.groups {
-        for result in judge.score(group, &OptionOverrides::default(), &Cancel::default())? {
+        for result in judge.score_blocking(group, &OptionOverrides::default(), &Call::default())? {
             verdicts.push(result?);
         }
     }

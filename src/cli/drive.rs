@@ -6,7 +6,7 @@ use super::progress::Progress;
 use super::{CliError, Outcome};
 use crate::eval::{BadLine, Item};
 use crate::prism::Verdict;
-use crate::service::{ErrorCode, Judge, JudgeError, OptionOverrides};
+use crate::service::{Call, ErrorCode, Judge, JudgeError, Lane, OptionOverrides};
 
 /// The result of one response; None if Ctrl-C came before it was judged.
 pub type RowResult = Option<Result<Verdict, JudgeError>>;
@@ -87,7 +87,8 @@ impl Driver<'_> {
             return vec![None; group.candidates.len()];
         }
         let candidates = group.candidates.len();
-        let results = match self.judge.score(group, &OptionOverrides::default(), self.interrupt.cancel()) {
+        let call = Call { lane: Lane::Batch, cancel: self.interrupt.cancel().clone(), ..Call::default() };
+        let results = match self.judge.score_blocking(group, &OptionOverrides::default(), &call) {
             Ok(results) if results.len() == candidates => results,
             Ok(results) => {
                 let message = format!("the judge gave {} results for {candidates} candidates", results.len());

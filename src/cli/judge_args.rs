@@ -9,7 +9,7 @@ use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
-use crate::service::{AnswerSlot, Judge, JudgeConfig, OptionOverrides};
+use crate::service::{AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, OptionOverrides};
 
 /// Most threads that may be asked for.
 const THREAD_LIMIT: u64 = 1024;
@@ -110,6 +110,8 @@ impl JudgeArgs {
                 likelihood_t: self.likelihood_t,
                 likelihood_b: self.likelihood_b,
             },
+            engine: EngineSettings::default(),
+            cache: CacheSettings::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod debug_prompts;
 mod debug_score;
 mod demo;
 mod drive;
+mod engine_args;
 mod exit;
 mod explain;
 mod input;

@@ -7,10 +7,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome};
 use crate::server::{self, ServeError, ServerOptions};
-use crate::service::Judge;
+use crate::service::{Judge, JudgeConfig};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,12 +40,15 @@ pub struct Args {
     #[arg(long)]
     reflection: bool,
     #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
 }
 
 /// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
-    let config = args.judge.config()?;
+    let (engine, cache) = (args.engine.engine()?, args.engine.cache());
+    let config = JudgeConfig { engine, cache, ..args.judge.config()? };
     let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -152,9 +152,9 @@ impl Chunk {
         self.pieces.iter().map(run).collect()
     }
 
-    /// Rows that are read, ascending, counted over all pieces: who reads each.
-    pub fn reads(&self, tree: &PrefixTree) -> BTreeMap<usize, Vec<ReadRow>> {
-        let mut rows: BTreeMap<usize, Vec<ReadRow>> = BTreeMap::new();
+    /// Who reads which row.
+    pub fn reads(&self, tree: &PrefixTree) -> Reads {
+        let mut rows = Reads::new();
         let mut first_row = 0;
         for id in &self.pieces {
             let node = tree.tree.node(*id);
@@ -169,6 +169,9 @@ impl Chunk {
         rows
     }
 }
+
+/// The rows of a chunk that are read, counted over all pieces, with their readers.
+pub(super) type Reads = BTreeMap<usize, Vec<ReadRow>>;
 
 /// One prompt's reading of one row.
 #[derive(Clone, Copy)]

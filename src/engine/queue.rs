@@ -132,12 +132,12 @@ impl Queue {
         Ok(())
     }
 
-    /// What the model takes next, guard work first: dead jobs, which are only to be answered, and as much as fits beside
-    /// `active` tokens into `full`. Guard work always fits, and anything does where nothing is active. Blocks while
-    /// nothing is active and nothing waits. None when the queue is closed.
-    pub fn take(&self, active: usize, full: usize, delay: Duration) -> Option<Vec<Job>> {
+    /// What the model takes next, guard work first: dead jobs, which are only to be answered, and of each lane as much as
+    /// fits beside its `active` tokens into `full`. Guard work always fits, and anything does where nothing of its lane
+    /// is active. Blocks while nothing is active and nothing waits. None when the queue is closed.
+    pub fn take(&self, mut active: [usize; 3], full: usize, delay: Duration) -> Option<Vec<Job>> {
         let mut state = self.lock();
-        if active == 0 {
+        if active == [0; 3] {
             while state.is_empty() && !state.closed {
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -146,16 +146,17 @@ impl Queue {
         if state.closed {
             return None;
         }
-        let (mut jobs, mut active) = (Vec::new(), active);
+        let mut jobs = Vec::new();
         for lane in Lane::ALL {
+            let active = &mut active[lane as usize];
             let waiting = &mut state.waiting[lane as usize];
             while let Some(first) = waiting.first_entry() {
                 let tokens = first.get().work.tokens();
                 let dead = first.get().stop().is_some();
-                if !dead && lane != Lane::Guard && active > 0 && active + tokens > full {
+                if !dead && lane != Lane::Guard && *active > 0 && *active + tokens > full {
                     break;
                 }
-                active += if dead { 0 } else { tokens };
+                *active += if dead { 0 } else { tokens };
                 jobs.push(first.remove());
             }
         }
@@ -175,10 +176,14 @@ impl Queue {
         }
     }
 
-    /// Ends the model thread's wait; what still waits is never answered.
+    /// Ends the model thread's wait and fails what waits for it.
     pub fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
         self.arrived.notify_all();
+        drop(waiting);
     }
 
     /// Tokens outstanding by lane.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use super::active::Active;
-use super::pack::{AskId, Chunk, Packer};
+use super::pack::{AskId, Chunk, Packer, Reads};
 use super::prefix::{JobId, PrefixTree};
 use super::queue::Job;
 use super::stats::{Counters, add};
@@ -33,9 +33,13 @@ impl<'a> Scheduler<'a> {
         Self { decoder, counters, chunk_tokens, tree, active: BTreeMap::new(), next: 0, turn: 0 }
     }
 
-    /// Distinct tokens of the work in the tree, each piece counted by itself.
-    pub fn active_tokens(&self) -> usize {
-        self.active.values().map(|active| active.tokens).sum()
+    /// Distinct tokens of the work in the tree by lane, each piece counted by itself.
+    pub fn active_tokens(&self) -> [usize; 3] {
+        let mut tokens = [0; 3];
+        for ((lane, _), active) in &self.active {
+            tokens[*lane as usize] += active.tokens;
+        }
+        tokens
     }
 
     pub fn is_idle(&self) -> bool {
@@ -124,8 +128,9 @@ impl<'a> Scheduler<'a> {
         if chunk.pieces.is_empty() {
             return;
         }
-        match self.forward(&chunk) {
-            Ok((scores, blocks)) => self.file(&chunk, &scores, blocks),
+        let reads = chunk.reads(&self.tree);
+        match self.forward(&chunk, &reads) {
+            Ok((scores, blocks)) => self.file(&chunk, &reads, &scores, blocks),
             Err(reason) => match chunk.asks.as_slice() {
                 [ask] => self.close(*ask, Some(EngineError::Failed(reason))),
                 asks => {
@@ -139,12 +144,11 @@ impl<'a> Scheduler<'a> {
     }
 
     /// The forward pass: the scores of every row that is read, and each piece's keys and values.
-    fn forward(&mut self, chunk: &Chunk) -> Result<(Vec<RowScores>, Vec<KvBlock>), String> {
+    fn forward(&mut self, chunk: &Chunk, reads: &Reads) -> Result<(Vec<RowScores>, Vec<KvBlock>), String> {
         let evicted = self.tree.make_room(chunk.new_bytes(&self.tree, self.decoder.config()), &chunk.pinned());
         add(&self.counters.evicted_tokens, evicted);
         let runs = chunk.runs(&self.tree);
         let earlier: Vec<&KvBlock> = chunk.earlier.iter().filter_map(|id| self.tree.slot(*id).kv.as_ref()).collect();
-        let reads = chunk.reads(&self.tree);
         let rows: Vec<usize> = reads.keys().copied().collect();
         let targets: Vec<Vec<u32>> = reads
             .values()
@@ -166,7 +170,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Files what a chunk gave: readings with their prompts, keys and values in the tree.
-    fn file(&mut self, chunk: &Chunk, scores: &[RowScores], blocks: Vec<KvBlock>) {
+    fn file(&mut self, chunk: &Chunk, reads: &Reads, scores: &[RowScores], blocks: Vec<KvBlock>) {
         add(&self.counters.chunks, 1);
         for (id, (job, ask)) in chunk.pieces.iter().zip(&chunk.asked_by) {
             let tokens = self.tree.tree.node(*id).tokens.len();
@@ -175,7 +179,6 @@ impl<'a> Scheduler<'a> {
                 active.answers[*ask].computed += tokens;
             }
         }
-        let reads = chunk.reads(&self.tree);
         for (id, block) in chunk.pieces.iter().zip(blocks) {
             let slot = self.tree.slot_mut(*id);
             slot.kv = Some(block);

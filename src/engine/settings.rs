@@ -8,7 +8,8 @@ pub struct EngineSettings {
     /// Tokens of one forward pass, at most. Work can be stopped or overtaken between passes: smaller is more prompt,
     /// larger is a little faster.
     pub chunk_tokens: usize,
-    /// Tokens that are merged into the model's tree at a time; what arrives beyond that waits in its lane.
+    /// Tokens of one lane that are merged into the model's tree at a time; what arrives beyond that waits in its lane.
+    /// Guard work never waits.
     pub max_batch_tokens: usize,
     /// How long an idle model waits after the first arrival for others to share a pass with. Guard work never waits.
     pub batch_delay: Duration,
@@ -25,7 +26,7 @@ impl EngineSettings {
         max_batch_tokens: 16_384,
         batch_delay: Duration::ZERO,
         kv_bytes: 512 << 20,
-        queue_tokens: [65_536, 1 << 20, 1 << 20],
+        queue_tokens: [1 << 16, 1 << 22, 1 << 22],
     };
 }
 

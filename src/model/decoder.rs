@@ -1,19 +1,17 @@
 //! One decoder over token trees: RMS norm, rotary attention with grouped heads, gated feed-forward.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::attention::{Run, attend, tasks};
-use super::kernels::{max_and_exp_sum, rms_norm, rotate, silu_gate};
+use super::clock::{Clock, Part};
+use super::head::{self, RowScores};
+use super::kernels::{rms_norm, rotate, silu_gate};
 use super::kv::{KvBlock, store};
 use super::matmul::{Layout, MIN_ROWS, Operand, Output, Rows, Shape, Shared, multiply_parallel};
 use super::weights::{Block, Projection, Weights};
 use super::{DecoderConfig, Gguf, ModelError, TokenId};
-
-/// Rows whose full-vocabulary scores are held at once.
-const HEAD_ROWS: usize = 64;
 
 /// A run of a chunk before its K/V exist.
 pub struct RunSpec {
@@ -33,22 +31,13 @@ pub enum Ancestor {
     Same(usize),
 }
 
-/// Scores of one row over the whole vocabulary, reduced to what was asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RowScores {
-    /// Raw scores of the targets, in the order asked.
-    pub scores: Vec<f32>,
-    /// Log of the sum of exponentials over the vocabulary.
-    pub log_sum_exp: f32,
-}
-
 /// Weights, shape and threads.
 pub struct Decoder {
     config: DecoderConfig,
     weights: Weights,
     pool: ThreadPool,
-    /// Nanoseconds spent in [`Decoder::forward`] and [`Decoder::read`].
-    busy: AtomicU64,
+    /// Time spent in [`Decoder::forward`] and [`Decoder::read`].
+    clock: Clock,
 }
 
 impl Decoder {
@@ -65,7 +54,7 @@ impl Decoder {
             .thread_name(|index| format!("forward-{index}"))
             .build()
             .map_err(|error| ModelError::Unsupported(format!("cannot start {threads} threads: {error}")))?;
-        Ok(Self { config, weights, pool, busy: AtomicU64::new(0) })
+        Ok(Self { config, weights, pool, clock: Clock::default() })
     }
 
     pub fn config(&self) -> &DecoderConfig {
@@ -79,21 +68,18 @@ impl Decoder {
 
     /// Time spent computing since the weights were loaded.
     pub fn busy(&self) -> Duration {
-        Duration::from_nanos(self.busy.load(Ordering::Relaxed))
+        self.spent(Part::Total)
     }
 
-    fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let result = compute();
-        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.busy.fetch_add(nanoseconds, Ordering::Relaxed);
-        result
+    /// Time spent on one part since the weights were loaded.
+    pub fn spent(&self, part: Part) -> Duration {
+        self.clock.spent(part)
     }
 
     /// Runs one chunk. Returns the states of the rows of `read` (ascending, counted over all runs) and the K/V block of
     /// each run. `earlier` holds the blocks that [`Ancestor::Earlier`] points at.
     pub fn forward(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
-        self.timed(|| self.run_layers(runs, earlier, read))
+        self.clock.time(Part::Total, || self.run_layers(runs, earlier, read))
     }
 
     fn run_layers(&self, runs: &[RunSpec], earlier: &[&KvBlock], read: &[usize]) -> (Hidden, Vec<KvBlock>) {
@@ -102,7 +88,7 @@ impl Decoder {
         for (layer, block) in self.weights.blocks.iter().enumerate() {
             chunk.project_qkv(block);
             chunk.store_kv(layer);
-            chunk.attend(layer, earlier);
+            self.clock.time(Part::Attention, || chunk.attend(layer, earlier));
             let last = layer + 1 == self.weights.blocks.len();
             if last {
                 chunk.keep_rows(read);
@@ -115,39 +101,18 @@ impl Decoder {
 
     /// Scores of the targets of each row of `hidden`, and its log-sum-exp, in order.
     pub fn read(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
-        self.timed(|| self.score_rows(hidden, targets))
+        let score = || self.clock.time(Part::Head, || self.score_rows(hidden, targets));
+        self.clock.time(Part::Total, score)
     }
 
     fn score_rows(&self, hidden: &Hidden, targets: &[Vec<TokenId>]) -> Vec<RowScores> {
-        let DecoderConfig { hidden: width, vocabulary, norm_epsilon, .. } = self.config;
+        let DecoderConfig { hidden: width, norm_epsilon, .. } = self.config;
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
-        let mut results = Vec::with_capacity(targets.len());
-        let mut normed = vec![0.0; HEAD_ROWS.min(targets.len()).max(MIN_ROWS) * width];
-        let mut scores = vec![0.0; normed.len() / width * vocabulary];
-        for (batch, states) in targets.chunks(HEAD_ROWS).zip(hidden.states.chunks(HEAD_ROWS * width)) {
-            let states = &states[..batch.len() * width];
-            rms_norm(states, &self.weights.output_norm, norm_epsilon, &mut normed);
-            multiply_parallel(
-                &self.pool,
-                Shape { rows: batch.len().max(MIN_ROWS), inner: width, columns: vocabulary },
-                Rows { data: &normed, stride: width },
-                Operand { data: head, layout: Layout::ByOutput { stride: width } },
-                Output { data: &mut scores, stride: vocabulary, accumulate: false },
-            );
-            let reduce = |(scores, targets): (&[f32], &Vec<TokenId>)| {
-                let (max, sum) = max_and_exp_sum(scores);
-                RowScores {
-                    scores: targets.iter().map(|target| scores[*target as usize]).collect(),
-                    log_sum_exp: max + sum.ln(),
-                }
-            };
-            let reduced: Vec<RowScores> = self.pool.install(|| {
-                use rayon::prelude::*;
-                scores.par_chunks_exact(vocabulary).zip(batch.par_iter()).map(reduce).collect()
-            });
-            results.extend(reduced);
-        }
-        results
+        // A last batch of one row is multiplied with the row behind it.
+        let mut normed = vec![0.0; (targets.len() + 1) * width];
+        let states = &hidden.states[..targets.len() * width];
+        rms_norm(states, &self.weights.output_norm, norm_epsilon, &mut normed);
+        head::score(&self.pool, head, width, &normed, targets)
     }
 }
 
@@ -252,8 +217,7 @@ impl<'a> Chunk<'a> {
                     Ancestor::Earlier(index) => earlier[*index],
                     Ancestor::Same(index) => &self.blocks[*index],
                 });
-                let path = ancestors.chain(std::iter::once(own)).collect();
-                let run = Run { first_row, start: spec.start, path };
+                let run = Run::new(first_row, ancestors.chain(std::iter::once(own)));
                 first_row += spec.tokens.len();
                 run
             })
@@ -265,7 +229,7 @@ impl<'a> Chunk<'a> {
         self.decoder.pool.install(|| {
             use rayon::prelude::*;
             tasks.par_iter().with_max_len(1).for_each(|task| {
-                attend((config, layer), &runs[task.run], *task, queries, |row, head, values| {
+                attend((config, layer), &runs, task, queries, |row, head, values| {
                     let at = row * width + head * dim;
                     assert!(at + dim <= size);
                     // SAFETY: inside the buffer, and no two tasks write the same (row, head).
@@ -324,15 +288,17 @@ impl<'a> Chunk<'a> {
         accumulate: bool,
     ) {
         let rows = self.rows.max(MIN_ROWS);
-        let pool = &self.decoder.pool;
+        let decoder = self.decoder;
         let (x, out) = buffers(self);
-        multiply_parallel(
-            pool,
-            Shape { rows, inner: projection.inputs, columns: projection.outputs },
-            Rows { data: x, stride: projection.inputs },
-            Operand { data: &projection.data, layout: Layout::ByInput { stride: projection.outputs } },
-            Output { data: out, stride, accumulate },
-        );
+        decoder.clock.time(Part::Projections, || {
+            multiply_parallel(
+                &decoder.pool,
+                Shape { rows, inner: projection.inputs, columns: projection.outputs },
+                Rows { data: x, stride: projection.inputs },
+                Operand { data: &projection.data, layout: Layout::ByInput { stride: projection.outputs } },
+                Output { data: out, stride, accumulate },
+            );
+        });
     }
 }
 

@@ -1,9 +1,12 @@
 //! Keys and values of a run of tokens, all layers, in the layout that attention reads.
 
-use super::DecoderConfig;
+use std::ops::Range;
 
-/// Positions of a block are padded to a multiple of this, so that a product over them never takes gemm's other paths.
-const PAD: usize = 16;
+use super::DecoderConfig;
+use super::kernels::LANES;
+
+/// Rows of keys and values are padded to whole vectors of the widest kernel.
+const PAD: usize = LANES;
 
 /// K/V of one run of consecutive tokens on one path.
 pub struct KvBlock {
@@ -11,9 +14,10 @@ pub struct KvBlock {
     padded: usize,
     head_dim: usize,
     kv_heads: usize,
-    /// `[layer][kv head][head dim][padded tokens]`: transposed, so that scores come out token by token.
+    /// `[layer][kv head][head dim][padded tokens]`: transposed, so that scores come out token by token. One vector more
+    /// than that, since a vector of keys may begin at any token.
     keys: Vec<f32>,
-    /// `[layer][kv head][tokens][head dim]`.
+    /// `[layer][kv head][tokens][value width]`.
     values: Vec<f32>,
 }
 
@@ -27,36 +31,44 @@ impl KvBlock {
             padded,
             head_dim: config.head_dim,
             kv_heads: config.kv_heads,
-            keys: vec![0.0; heads * config.head_dim * padded],
-            values: vec![0.0; heads * config.head_dim * tokens],
+            keys: vec![0.0; heads * config.head_dim * padded + PAD],
+            values: vec![0.0; heads * config.head_dim.next_multiple_of(PAD) * tokens],
         }
     }
 
-    /// Bytes of a block of `tokens` tokens.
+    /// Memory of the keys and values of a block of `tokens` tokens.
     pub fn size(config: &DecoderConfig, tokens: usize) -> usize {
-        let floats = config.layers * config.kv_heads * config.head_dim * (tokens.next_multiple_of(PAD) + tokens);
-        floats * size_of::<f32>()
+        let (heads, dim) = (config.layers * config.kv_heads, config.head_dim);
+        let keys = heads * dim * tokens.next_multiple_of(PAD) + PAD;
+        (keys + heads * dim.next_multiple_of(PAD) * tokens) * size_of::<f32>()
     }
 
-    /// Bytes held.
+    /// Memory of the keys and values.
     pub fn bytes(&self) -> usize {
-        (self.keys.len() + self.values.len()) * size_of::<f32>()
+        size_of_val(self.keys.as_slice()) + size_of_val(self.values.as_slice())
     }
 
-    /// Copies of the first `at` tokens (at least one, not all) and of the rest.
+    /// The block as two, copied: the first `at` tokens and the rest, at least one each.
     pub fn split(&self, at: usize) -> (Self, Self) {
-        (self.part(0, at), self.part(at, self.tokens))
+        assert!((1..self.tokens).contains(&at), "a block of {} tokens cannot be cut at {at}", self.tokens);
+        (self.part(0..at), self.part(at..self.tokens))
     }
 
-    fn part(&self, from: usize, to: usize) -> Self {
-        let (tokens, padded, dim) = (to - from, (to - from).next_multiple_of(PAD), self.head_dim);
-        let mut keys = vec![0.0; self.keys.len() / self.padded * padded];
-        for (part, whole) in keys.chunks_exact_mut(padded).zip(self.keys.chunks_exact(self.padded)) {
-            part[..tokens].copy_from_slice(&whole[from..to]);
+    fn part(&self, range: Range<usize>) -> Self {
+        let padded = range.len().next_multiple_of(PAD);
+        let rows = &self.keys[..self.keys.len() - PAD];
+        let mut keys = Vec::with_capacity(rows.len() / self.padded * padded + PAD);
+        for row in rows.chunks_exact(self.padded) {
+            keys.extend_from_slice(&row[range.clone()]);
+            keys.resize(keys.len() + padded - range.len(), 0.0);
         }
-        let heads = self.values.chunks_exact(self.tokens * dim);
-        let values = heads.flat_map(|head| &head[from * dim..to * dim]).copied().collect();
-        Self { tokens, padded, head_dim: dim, kv_heads: self.kv_heads, keys, values }
+        keys.resize(keys.len() + PAD, 0.0);
+        let width = self.value_width();
+        let mut values = Vec::with_capacity(self.values.len() / self.tokens * range.len());
+        for head in self.values.chunks_exact(self.tokens * width) {
+            values.extend_from_slice(&head[range.start * width..range.end * width]);
+        }
+        Self { tokens: range.len(), padded, head_dim: self.head_dim, kv_heads: self.kv_heads, keys, values }
     }
 
     pub fn tokens(&self) -> usize {
@@ -68,21 +80,26 @@ impl KvBlock {
         self.padded
     }
 
-    /// Transposed keys of one head: `[head dim, padded]`.
-    pub fn keys(&self, layer: usize, head: usize) -> &[f32] {
-        let size = self.head_dim * self.padded;
-        &self.keys[(layer * self.kv_heads + head) * size..][..size]
+    /// Distance of two tokens' values: the head dimension in whole vectors.
+    pub fn value_width(&self) -> usize {
+        self.head_dim.next_multiple_of(PAD)
     }
 
-    /// Values of one head: `[tokens, head dim]`.
+    /// Transposed keys of one head, `[head dim, padded]`, and one vector more to read beyond them.
+    pub fn keys(&self, layer: usize, head: usize) -> &[f32] {
+        let size = self.head_dim * self.padded;
+        &self.keys[(layer * self.kv_heads + head) * size..][..size + PAD]
+    }
+
+    /// Values of one head: `[tokens, value width]`.
     pub fn values(&self, layer: usize, head: usize) -> &[f32] {
-        let size = self.head_dim * self.tokens;
+        let size = self.value_width() * self.tokens;
         &self.values[(layer * self.kv_heads + head) * size..][..size]
     }
 
     /// The keys and values of each head of one layer, to be filled by `store`.
     pub fn heads_mut(&mut self, layer: usize) -> impl Iterator<Item = (&mut [f32], &mut [f32])> {
-        let (keys, values) = (self.head_dim * self.padded, self.head_dim * self.tokens);
+        let (keys, values) = (self.head_dim * self.padded, self.value_width() * self.tokens);
         let skip = layer * self.kv_heads;
         let keys = self.keys.chunks_exact_mut(keys).skip(skip);
         keys.zip(self.values.chunks_exact_mut(values).skip(skip)).take(self.kv_heads)
@@ -96,49 +113,64 @@ pub fn store<'a>(
     padded: usize,
     rows: impl Iterator<Item = (&'a [f32], &'a [f32])>,
 ) {
-    for ((token, (key, value)), values) in rows.enumerate().zip(values.chunks_exact_mut(keys.len() / padded)) {
+    let width = (keys.len() / padded).next_multiple_of(PAD);
+    for ((token, (key, value)), values) in rows.enumerate().zip(values.chunks_exact_mut(width)) {
         for (keys, key) in keys.chunks_exact_mut(padded).zip(key) {
             keys[token] = *key;
         }
-        values.copy_from_slice(value);
+        values[..value.len()].copy_from_slice(value);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
-    #[test]
-    fn a_block_is_what_its_parts_hold() {
-        let block = |tokens: usize, first: usize| {
-            let padded = tokens.next_multiple_of(PAD);
-            let (heads, dim) = (6, 4);
-            let mut block = KvBlock {
-                tokens,
-                padded,
-                head_dim: dim,
-                kv_heads: 2,
-                keys: vec![0.0; heads * dim * padded],
-                values: vec![0.0; heads * dim * tokens],
-            };
-            for head in 0..heads {
-                for (token, at) in (first..first + tokens).enumerate() {
-                    for d in 0..dim {
-                        let value = (at * 1000 + head * 10 + d) as f32;
-                        block.keys[(head * dim + d) * padded + token] = value;
-                        block.values[(head * tokens + token) * dim + d] = -value;
-                    }
-                }
+    fn config() -> DecoderConfig {
+        DecoderConfig {
+            architecture: "llama".to_owned(),
+            layers: 2,
+            hidden: 12,
+            feed_forward: 8,
+            heads: 2,
+            kv_heads: 2,
+            head_dim: 6,
+            vocabulary: 4,
+            context_length: 64,
+            rope_theta: 1e4,
+            norm_epsilon: 1e-5,
+        }
+    }
+
+    /// A block whose numbers name layer, head, token and dimension.
+    fn block(range: Range<usize>) -> KvBlock {
+        let config = config();
+        let mut block = KvBlock::new(&config, range.len());
+        let padded = block.padded();
+        for layer in 0..config.layers {
+            for (head, (keys, values)) in block.heads_mut(layer).enumerate() {
+                let row = |token: usize, side: usize| -> Vec<f32> {
+                    let at = ((side * 10 + layer) * 10 + head) * 100 + token;
+                    (0..config.head_dim).map(|dim| (at * 10 + dim) as f32).collect()
+                };
+                let rows: Vec<_> = range.clone().map(|token| (row(token, 1), row(token, 2))).collect();
+                store(keys, values, padded, rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice())));
             }
-            block
-        };
-        for (tokens, at) in [(2, 1), (16, 15), (17, 16), (40, 3), (40, 33)] {
-            let whole = block(tokens, 0);
-            let (upper, lower) = whole.split(at);
-            for (part, expected) in [(upper, block(at, 0)), (lower, block(tokens - at, at))] {
-                assert_eq!((part.tokens, part.padded), (expected.tokens, expected.padded));
-                assert_eq!((part.keys, part.values), (expected.keys, expected.values));
+        }
+        block
+    }
+
+    #[test]
+    fn the_halves_of_a_block_are_the_blocks_of_its_tokens() {
+        for (tokens, at) in [(2, 1), (17, 1), (17, 16), (40, 16), (40, 23), (33, 32)] {
+            let (first, rest) = block(0..tokens).split(at);
+            for (half, expected) in [(first, block(0..at)), (rest, block(at..tokens))] {
+                assert_eq!((half.tokens(), half.bytes()), (expected.tokens(), expected.bytes()));
+                assert_eq!(half.bytes(), KvBlock::size(&config(), half.tokens()));
+                for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    assert_eq!(half.keys(layer, head), expected.keys(layer, head), "{tokens} tokens at {at}");
+                    assert_eq!(half.values(layer, head), expected.values(layer, head), "{tokens} tokens at {at}");
+                }
             }
         }
     }

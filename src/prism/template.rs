@@ -28,6 +28,7 @@ pub enum TemplateError {
 pub struct PromptTemplate {
     environment: Environment<'static>,
     digest: Digest,
+    shows_id: bool,
 }
 
 /// What one prompt is made from.
@@ -74,7 +75,10 @@ impl PromptTemplate {
             let (unknown, allowed) = (unknown.join(", "), VARIABLES.join(", "));
             return Err(invalid(format!("it uses the unknown variable(s) {unknown}: allowed are {allowed}")));
         }
-        let prompt = Self { environment, digest: Digest::of_bytes(text.as_bytes()) };
+        // `debug()` prints all variables.
+        let used = template.undeclared_variables(false);
+        let shows_id = used.contains("case_id") || used.contains("debug");
+        let prompt = Self { environment, digest: Digest::of_bytes(text.as_bytes()), shows_id };
         prompt.try_out().map_err(invalid)?;
         Ok(prompt)
     }
@@ -82,6 +86,11 @@ impl PromptTemplate {
     /// SHA-256 of the file's bytes.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether a prompt may depend on the candidate's id.
+    pub fn shows_id(&self) -> bool {
+        self.shows_id
     }
 
     /// Renders the user message.

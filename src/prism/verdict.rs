@@ -64,8 +64,8 @@ pub struct Provenance {
 pub struct TokenCounts {
     /// Tokens of all prompts of this candidate, as if each were run alone.
     pub prompt: u64,
-    /// Distinct tokens that went through the model for this candidate; tokens shared by a group are counted once,
-    /// at the first candidate that uses them.
+    /// Tokens that went through the model for this candidate: those that no earlier candidate, no other call and no
+    /// cache had computed already. 0 for a verdict from the verdict cache.
     pub computed: u64,
 }
 
@@ -80,4 +80,6 @@ pub struct Verdict {
     pub weakest_dimension: Dimension,
     pub judge: Provenance,
     pub tokens: TokenCounts,
+    /// Whether the judgement was made for another call, or for the same text earlier in this one: nothing was computed.
+    pub cached: bool,
 }

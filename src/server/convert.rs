@@ -7,7 +7,7 @@ use crate::persona::{Persona, Polarity, Trait, TraitTarget};
 use crate::prism::{
     Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, Turn, Verdict,
 };
-use crate::service::{JudgeError, JudgeInfo, OptionOverrides};
+use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides};
 
 /// The fields at fault, collected so that one answer names them all.
 #[derive(Default)]
@@ -29,23 +29,35 @@ pub struct Wire {
     pub persona: Option<pb::Persona>,
     pub context: Vec<pb::Turn>,
     pub options: Option<pb::Options>,
+    pub lane: i32,
+    pub cache: i32,
+}
+
+/// What is judged and how.
+pub struct Asked {
+    pub group: Group,
+    pub overrides: OptionOverrides,
+    pub lane: Lane,
+    pub cache: CacheControl,
 }
 
 impl Wire {
-    /// What is judged and how. A persona that is missing is an empty one: the service says what it lacks.
-    pub fn group(
+    /// The request in our own types. A persona that is missing is an empty one: the service says what it lacks.
+    pub fn asked(
         self,
         candidates: Vec<pb::Candidate>,
         mut violations: Violations,
-    ) -> Result<(Group, OptionOverrides), Vec<FieldViolation>> {
+    ) -> Result<Asked, Vec<FieldViolation>> {
         let persona = persona(self.persona.unwrap_or_default(), &mut violations);
         let overrides = options(self.options.unwrap_or_default(), &mut violations);
+        let lane = optional(Some(self.lane), "lane", &mut violations).unwrap_or_default();
+        let cache = optional(Some(self.cache), "cache", &mut violations).unwrap_or_default();
         let context = self.context.into_iter().map(|turn| Turn { speaker: turn.speaker, text: turn.text }).collect();
         let candidates = candidates
             .into_iter()
             .map(|candidate| Candidate { id: candidate.id, response: candidate.response })
             .collect();
-        violations.finish((Group { persona, context, candidates }, overrides))
+        violations.finish(Asked { group: Group { persona, context, candidates }, overrides, lane, cache })
     }
 }
 
@@ -152,6 +164,8 @@ on_wire!(EvidenceKind: LabelSlot, Likelihood);
 on_wire!(Layout: Shared, Released);
 on_wire!(LabelOrder: Released, Content, Cyclic, All);
 on_wire!(Calibration: None, Contextual);
+on_wire!(Lane: Guard, Train, Batch);
+on_wire!(CacheControl: Use, Refresh, Off);
 
 /// The result of the candidate at `index`.
 pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> pb::CandidateResult {
@@ -191,6 +205,7 @@ pub fn verdict(verdict: Verdict) -> pb::Verdict {
             calibration: judge.calibration.number(),
         }),
         tokens: Some(pb::TokenCounts { prompt: verdict.tokens.prompt, computed: verdict.tokens.computed }),
+        cached: verdict.cached,
     }
 }
 
@@ -255,6 +270,8 @@ mod tests {
         all_numbers::<Layout>(2);
         all_numbers::<LabelOrder>(4);
         all_numbers::<Calibration>(2);
+        all_numbers::<Lane>(3);
+        all_numbers::<CacheControl>(3);
     }
 
     #[test]
@@ -266,16 +283,27 @@ mod tests {
             }),
             context: Vec::new(),
             options: Some(pb::Options { layout: Some(-1), evidence: Some(0), ..pb::Options::default() }),
+            lane: 9,
+            cache: 4,
         };
         let mut violations = Violations::default();
         let candidates = one_candidate(None, &mut violations);
-        let found = wire.group(candidates, violations).err().unwrap_or_default();
+        let found = wire.asked(candidates, violations).err().unwrap_or_default();
         let found: Vec<_> =
             found.iter().map(|violation| format!("{} {}", violation.field, violation.description)).collect();
         assert_eq!(found[0], "candidate is missing");
         assert!(found[1].starts_with("persona.traits[0].trait 17 is not known here; allowed are TRAIT_OPENNESS"));
         assert_eq!(found[2], "persona.traits[0].polarity is not set; allowed are POLARITY_HIGH, POLARITY_LOW");
         assert_eq!(found[3], "options.layout -1 is not known here; allowed are LAYOUT_SHARED, LAYOUT_RELEASED");
-        assert_eq!(found.len(), 4);
+        assert_eq!(found[4], "lane 9 is not known here; allowed are LANE_GUARD, LANE_TRAIN, LANE_BATCH");
+        assert!(found[5].starts_with("cache 4 is not known here; allowed are CACHE_CONTROL_USE"));
+        assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn a_call_that_names_no_lane_and_no_cache_control_trains_and_uses_the_cache() {
+        let wire = Wire { persona: None, context: Vec::new(), options: None, lane: 0, cache: 0 };
+        let asked = wire.asked(Vec::new(), Violations::default()).ok().map(|asked| (asked.lane, asked.cache));
+        assert_eq!(asked, Some((Lane::Train, CacheControl::Use)));
     }
 }

@@ -1,42 +1,43 @@
-//! `prism.judge.v1.JudgeService`: unpack, judge on a blocking thread, pack.
+//! `prism.judge.v1.JudgeService`: unpack, judge, pack. A call that the verdict cache answers never leaves its task.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
+use tokio::sync::watch;
 use tonic::{Extensions, Request, Response, Status};
 
-use super::convert::{self, Violations, Wire};
+use super::convert::{self, Asked, Violations, Wire};
 use super::deadline::Deadline;
 use super::pb::judge_service_server::JudgeService;
 use super::{MESSAGE_LIMIT, pb, status};
-use crate::prism::{Group, Verdict};
-use crate::service::{Cancel, ErrorCode, Judge, JudgeError, JudgeInfo, OptionOverrides};
+use crate::prism::Group;
+use crate::service::{Call, Cancel, ErrorCode, Health, Judge, JudgeError, JudgeInfo, OptionOverrides, Scored};
 
 /// What the server needs of a judge; tests bring their own.
 pub trait Scorer: Send + Sync + 'static {
-    /// See [`Judge::score`].
-    fn score(
-        &self,
-        group: &Group,
-        overrides: &OptionOverrides,
-        cancel: &Cancel,
-    ) -> Result<Vec<Result<Verdict, JudgeError>>, JudgeError>;
+    /// See [`Judge::score`]. The work stops when the future is dropped, which tonic does when the caller goes away.
+    fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send;
 
     /// See [`Judge::info`].
     fn info(&self) -> JudgeInfo;
+
+    /// See [`Judge::health`].
+    fn health(&self) -> watch::Receiver<Health>;
 }
 
 impl Scorer for Judge {
-    fn score(
-        &self,
-        group: &Group,
-        overrides: &OptionOverrides,
-        cancel: &Cancel,
-    ) -> Result<Vec<Result<Verdict, JudgeError>>, JudgeError> {
-        Judge::score(self, group, overrides, cancel)
+    fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send {
+        Judge::score(self, group, overrides, call)
     }
 
     fn info(&self) -> JudgeInfo {
         Judge::info(self)
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        Judge::health(self)
     }
 }
 
@@ -50,44 +51,28 @@ impl<S: Scorer> Grpc<S> {
         Self { judge }
     }
 
-    fn judge(&self) -> Result<Arc<S>, Status> {
-        self.judge.get().cloned().ok_or_else(status::loading)
-    }
-
-    /// Judges a group. The work is cancelled when this future is dropped, which tonic does when the caller goes away.
-    async fn score_group(
-        &self,
-        group: Group,
-        overrides: OptionOverrides,
-        extensions: &Extensions,
-    ) -> Result<Vec<Result<Verdict, JudgeError>>, JudgeError> {
-        let judge = self.judge.get().cloned();
-        let judge = judge.ok_or_else(|| JudgeError::new(ErrorCode::Internal, "the judge is gone"))?;
-        let deadline = extensions.get::<Deadline>().and_then(|deadline| deadline.0);
-        let cancel = Cancel::with_deadline(deadline);
-        let _cancelled_on_drop = CancelOnDrop(cancel.clone());
-        let work = tokio::task::spawn_blocking(move || judge.score(&group, &overrides, &cancel));
-        tokio::select! {
-            done = work => done.unwrap_or_else(|error| {
-                tracing::error!(%error, "a judgement panicked");
-                Err(JudgeError::new(ErrorCode::Internal, "the judge failed on this request"))
-            }),
-            () = passed(deadline) => Err(JudgeError::new(ErrorCode::DeadlineExceeded, "the caller's timeout passed")),
-        }
+    fn judge(&self) -> Result<&S, Status> {
+        self.judge.get().map(Arc::as_ref).ok_or_else(status::loading)
     }
 }
 
 #[tonic::async_trait]
 impl<S: Scorer> JudgeService for Grpc<S> {
     async fn score(&self, request: Request<pb::ScoreRequest>) -> Result<Response<pb::ScoreResponse>, Status> {
-        self.judge()?;
+        let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
         let candidates = convert::one_candidate(request.candidate, &mut violations);
-        let wire = Wire { persona: request.persona, context: request.context, options: request.options };
-        let (group, overrides) = wire.group(candidates, violations).map_err(status::invalid)?;
-        let results = self.score_group(group, overrides, &extensions).await;
-        let verdict = results
+        let wire = Wire {
+            persona: request.persona,
+            context: request.context,
+            options: request.options,
+            lane: request.lane,
+            cache: request.cache,
+        };
+        let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
+        let verdict = scored(judge, asked, &extensions)
+            .await
             .and_then(|mut results| results.pop().unwrap_or_else(|| Err(no_result())))
             .map_err(|error| status::of_error(&of_one_candidate(error)))?;
         let verdict = Some(convert::verdict(verdict));
@@ -98,14 +83,20 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         &self,
         request: Request<pb::ScoreGroupRequest>,
     ) -> Result<Response<pb::ScoreGroupResponse>, Status> {
-        self.judge()?;
+        let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
         let candidates = convert::candidates(request.candidates, MESSAGE_LIMIT, &mut violations);
-        let wire = Wire { persona: request.persona, context: request.context, options: request.options };
-        let (group, overrides) = wire.group(candidates, violations).map_err(status::invalid)?;
-        let ids: Vec<String> = group.candidates.iter().map(|candidate| candidate.id.clone()).collect();
-        let results = Grpc::score_group(self, group, overrides, &extensions)
+        let wire = Wire {
+            persona: request.persona,
+            context: request.context,
+            options: request.options,
+            lane: request.lane,
+            cache: request.cache,
+        };
+        let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
+        let ids: Vec<String> = asked.group.candidates.iter().map(|candidate| candidate.id.clone()).collect();
+        let results = scored(judge, asked, &extensions)
             .await
             .and_then(|results| if results.len() == ids.len() { Ok(results) } else { Err(no_result()) })
             .map_err(|error| status::of_error(&error))?;
@@ -122,20 +113,19 @@ impl<S: Scorer> JudgeService for Grpc<S> {
     }
 }
 
-/// Cancels work that nobody waits for.
-struct CancelOnDrop(Cancel);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
-async fn passed(deadline: Option<std::time::Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
-    }
+/// Judges, with the caller's deadline. A panic is an error of this call alone.
+async fn scored<S: Scorer>(judge: &S, asked: Asked, extensions: &Extensions) -> Scored {
+    let Asked { group, overrides, lane, cache } = asked;
+    let deadline = extensions.get::<Deadline>().and_then(|deadline| deadline.0);
+    let call = Call { lane, cache, cancel: Cancel::with_deadline(deadline), ..Call::default() };
+    let mut work = pin!(judge.score(group, &overrides, &call));
+    std::future::poll_fn(|context| {
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))).unwrap_or_else(|_| {
+            tracing::error!("a judgement panicked");
+            Poll::Ready(Err(JudgeError::new(ErrorCode::Internal, "the judge failed on this request")))
+        })
+    })
+    .await
 }
 
 fn no_result() -> JudgeError {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_stream::StreamExt as _;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
@@ -18,6 +18,7 @@ use super::grpc::{Grpc, Scorer};
 use super::handshake::Greeting;
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::{MESSAGE_LIMIT, deadline, pb};
+use crate::service::Health;
 
 /// The default bound of the drain.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -65,7 +66,8 @@ pub enum ServeError<E> {
 /// most.
 ///
 /// The port answers from the start. `load` runs on a blocking thread; until it is done the health service says
-/// NOT_SERVING and the judge's methods answer UNAVAILABLE. If it fails, so does the server.
+/// NOT_SERVING and the judge's methods answer UNAVAILABLE; from then on it says whether the model answers. If loading
+/// fails, so does the server.
 pub async fn run<S, E>(
     listener: TcpListener,
     load: impl FnOnce() -> Result<S, E> + Send + 'static,
@@ -114,18 +116,24 @@ where
 
     let mut shutdown = pin!(shutdown);
     let mut loading = tokio::task::spawn_blocking(load);
-    let mut loaded = false;
+    let mut model: Option<watch::Receiver<Health>> = None;
     loop {
         tokio::select! {
             biased;
             () = &mut shutdown => break,
             ended = &mut server => return flatten(ended),
-            done = &mut loading, if !loaded => match done {
-                Ok(Ok(model)) => {
-                    loaded = true;
+            health = changed(&mut model) => {
+                tracing::info!("the model is {health:?}");
+                report(&reporter, serving(health)).await;
+            }
+            done = &mut loading, if model.is_none() => match done {
+                Ok(Ok(loaded)) => {
+                    let health = loaded.health();
+                    let now = *health.borrow();
                     // Set once: this is the only writer.
-                    let _ = judge.set(Arc::new(model));
-                    report(&reporter, ServingStatus::Serving).await;
+                    let _ = judge.set(Arc::new(loaded));
+                    report(&reporter, serving(now)).await;
+                    model = Some(health);
                     tracing::info!("the model is loaded, serving");
                 }
                 Ok(Err(reason)) => {
@@ -154,6 +162,23 @@ where
             server.abort();
             Ok(())
         }
+    }
+}
+
+/// The model's health when it changes; for ever pending without a model, or when it can change no more.
+async fn changed(model: &mut Option<watch::Receiver<Health>>) -> Health {
+    if let Some(health) = model
+        && health.changed().await.is_ok()
+    {
+        return *health.borrow_and_update();
+    }
+    std::future::pending().await
+}
+
+fn serving(health: Health) -> ServingStatus {
+    match health {
+        Health::Ready => ServingStatus::Serving,
+        Health::Restarting | Health::Dead => ServingStatus::NotServing,
     }
 }
 

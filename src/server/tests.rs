@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -25,49 +24,65 @@ use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
 use crate::prism::*;
-use crate::service::{Cancel, ErrorCode, JudgeError, JudgeInfo, OptionOverrides};
+use crate::service::{CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, OptionOverrides, Scored};
 
 /// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
 struct Fake {
-    released: Arc<AtomicBool>,
-    /// Gets the reason for which a waiting judgement stopped.
-    stopped: Mutex<mpsc::Sender<crate::engine::Stop>>,
+    released: Arc<Notify>,
+    /// Told when a waiting judgement stopped before its end.
+    stopped: mpsc::Sender<()>,
     /// Told when a judgement starts to wait.
     waiting: Mutex<Option<oneshot::Sender<()>>>,
+    health: watch::Sender<Health>,
+    /// What the last call said.
+    called: mpsc::Sender<Call>,
 }
 
-impl Scorer for Fake {
-    fn score(
-        &self,
-        group: &Group,
-        _: &OptionOverrides,
-        cancel: &Cancel,
-    ) -> Result<Vec<Result<Verdict, JudgeError>>, JudgeError> {
-        if group.persona.description.is_empty() {
-            return Err(JudgeError::invalid("persona", "has nothing usable"));
-        }
-        let score = |candidate: &Candidate| match candidate.response.as_str() {
+/// Tells that a judgement was dropped.
+struct Tell<'a>(&'a mpsc::Sender<()>);
+
+impl Drop for Tell<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+impl Fake {
+    async fn judge(&self, candidate: &Candidate, call: &Call) -> Result<Verdict, JudgeError> {
+        match candidate.response.as_str() {
             "" => Err(JudgeError::invalid("candidates[0].response", "is empty")),
             "nan" => Err(JudgeError::new(ErrorCode::NonFinite, "not finite")),
             "panic" => panic!("as asked"),
             "wait" => {
                 self.waiting.lock().unwrap().take().map(|waiting| waiting.send(()));
-                while !self.released.load(Ordering::Relaxed) {
-                    if let Err(stop) = cancel.check() {
-                        let _ = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).send(stop);
-                        let code = match stop {
-                            crate::engine::Stop::Cancelled => ErrorCode::Cancelled,
-                            crate::engine::Stop::DeadlineExceeded => ErrorCode::DeadlineExceeded,
-                        };
-                        return Err(JudgeError::new(code, "stopped"));
-                    }
-                    std::thread::yield_now();
+                let stopped = Tell(&self.stopped);
+                tokio::select! {
+                    () = self.released.notified() => {}
+                    stop = call.cancel.stopped() => return Err(stop.into()),
                 }
+                std::mem::forget(stopped);
                 Ok(verdict(&candidate.id))
             }
             _ => Ok(verdict(&candidate.id)),
-        };
-        Ok(group.candidates.iter().map(score).collect())
+        }
+    }
+}
+
+impl Scorer for Fake {
+    async fn score(&self, group: Group, _: &OptionOverrides, call: &Call) -> Scored {
+        let _ = self.called.send(call.clone());
+        if group.persona.description.is_empty() {
+            return Err(JudgeError::invalid("persona", "has nothing usable"));
+        }
+        let mut results = Vec::new();
+        for candidate in &group.candidates {
+            results.push(self.judge(candidate, call).await);
+        }
+        Ok(results)
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.subscribe()
     }
 
     fn info(&self) -> JudgeInfo {
@@ -96,17 +111,29 @@ impl Scorer for Fake {
     }
 }
 
-/// A judge, its release, the reasons it stopped for, and the sign that it waits.
-fn fake() -> (Fake, Arc<AtomicBool>, mpsc::Receiver<crate::engine::Stop>, oneshot::Receiver<()>) {
-    let released = Arc::new(AtomicBool::new(false));
+/// What a test holds of its judge.
+struct Strings {
+    released: Arc<Notify>,
+    stopped: mpsc::Receiver<()>,
+    waiting: Option<oneshot::Receiver<()>>,
+    health: watch::Sender<Health>,
+    called: mpsc::Receiver<Call>,
+}
+
+fn fake() -> (Fake, Strings) {
+    let released = Arc::<Notify>::default();
     let (stopped_sender, stopped) = mpsc::channel();
     let (waiting_sender, waiting) = oneshot::channel();
+    let (called_sender, called) = mpsc::channel();
+    let health = watch::Sender::new(Health::Ready);
     let fake = Fake {
         released: Arc::clone(&released),
-        stopped: Mutex::new(stopped_sender),
+        stopped: stopped_sender,
         waiting: Mutex::new(Some(waiting_sender)),
+        health: health.clone(),
+        called: called_sender,
     };
-    (fake, released, stopped, waiting)
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called })
 }
 
 fn verdict(id: &str) -> Verdict {
@@ -133,6 +160,7 @@ fn verdict(id: &str) -> Verdict {
             calibration: Calibration::None,
         },
         tokens: TokenCounts { prompt: 9, computed: 3 },
+        cached: true,
     }
 }
 
@@ -141,9 +169,7 @@ struct Harness {
     channel: Channel,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<Result<(), ServeError<String>>>,
-    released: Arc<AtomicBool>,
-    stopped: mpsc::Receiver<crate::engine::Stop>,
-    waiting: Option<oneshot::Receiver<()>>,
+    strings: Strings,
 }
 
 impl Harness {
@@ -152,13 +178,13 @@ impl Harness {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stop_signal) = oneshot::channel();
-        let (fake, released, stopped, waiting) = fake();
+        let (fake, strings) = fake();
         let load = move || load.recv().unwrap().map(|()| fake);
         let shutdown = async { drop(stop_signal.await) };
         let served =
             tokio::spawn(run(listener, load, ServerOptions { reflection: true, ..ServerOptions::default() }, shutdown));
         let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-        Self { address, channel, stop: Some(stop), served, released, stopped, waiting: Some(waiting) }
+        Self { address, channel, stop: Some(stop), served, strings }
     }
 
     async fn ready() -> Self {
@@ -284,22 +310,21 @@ async fn a_call_that_is_dropped_cancels_its_work() {
     let mut harness = Harness::ready().await;
     let mut client = harness.judge();
     let call = tokio::spawn(async move { client.score(score("wait")).await });
-    harness.waiting.take().unwrap().await.unwrap();
+    harness.strings.waiting.take().unwrap().await.unwrap();
     call.abort();
-    let stop = tokio::task::spawn_blocking(move || harness.stopped.recv().unwrap()).await.unwrap();
-    assert_eq!(stop, crate::engine::Stop::Cancelled);
+    tokio::task::spawn_blocking(move || harness.strings.stopped.recv().unwrap()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_timeout_is_deadline_exceeded_and_stops_the_work() {
     // Without a connection: a tonic client runs a timer of its own, which may win.
-    let (fake, _, stopped, _waiting) = fake();
+    let (fake, strings) = fake();
     let grpc = Grpc::new(Arc::new(OnceLock::from(Arc::new(fake))));
     let mut request = Request::new(score("wait"));
     request.extensions_mut().insert(Deadline(Some(Instant::now() + Duration::from_millis(30))));
     let status = JudgeService::score(&grpc, request).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded);
-    assert!(stopped.recv().is_ok());
+    assert!(strings.stopped.recv().is_ok());
 }
 
 #[tokio::test]
@@ -323,6 +348,28 @@ async fn a_panic_in_the_judge_is_an_internal_error_and_the_server_goes_on() {
 }
 
 #[tokio::test]
+async fn the_lane_and_the_cache_control_of_a_call_reach_the_judge() {
+    let harness = Harness::ready().await;
+    let request =
+        pb::ScoreRequest { lane: pb::Lane::Guard as i32, cache: pb::CacheControl::Refresh as i32, ..score("hi") };
+    let reply = harness.judge().score(request).await.unwrap().into_inner();
+    assert!(reply.verdict.unwrap().cached);
+    harness.judge().score(score("hi")).await.unwrap();
+    let calls: Vec<_> = harness.strings.called.try_iter().map(|call| (call.lane, call.cache)).collect();
+    assert_eq!(calls, [(Lane::Guard, CacheControl::Refresh), (Lane::Train, CacheControl::Use)]);
+}
+
+#[tokio::test]
+async fn the_health_service_follows_the_model() {
+    let harness = Harness::ready().await;
+    for health in [Health::Restarting, Health::Ready, Health::Dead] {
+        harness.strings.health.send(health).unwrap();
+        let serving = if health == Health::Ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        harness.until(serving).await;
+    }
+}
+
+#[tokio::test]
 async fn the_judge_tells_what_it_is() {
     let harness = Harness::ready().await;
     let info = harness.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
@@ -337,11 +384,11 @@ async fn the_stop_ends_watchers_lets_a_call_in_flight_finish_and_closes_the_port
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let mut client = harness.judge();
     let call = tokio::spawn(async move { client.score(score("wait")).await });
-    harness.waiting.take().unwrap().await.unwrap();
+    harness.strings.waiting.take().unwrap().await.unwrap();
     harness.stop.take().unwrap().send(()).unwrap();
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
     assert_eq!(watch.message().await.unwrap(), None);
-    harness.released.store(true, Ordering::Relaxed);
+    harness.strings.released.notify_one();
     assert!(call.await.unwrap().is_ok(), "it ran to its own end");
     harness.served.await.unwrap().unwrap();
     assert!(tokio::net::TcpStream::connect(harness.address).await.is_err());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::{CacheSettings, EngineSettings};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
 /// Parameters under which a backbone's letters are at chance, so that the likelihood is its default evidence.
@@ -24,6 +25,8 @@ pub struct JudgeConfig {
     pub threads: Option<usize>,
     pub answer_slot: AnswerSlot,
     pub overrides: OptionOverrides,
+    pub engine: EngineSettings,
+    pub cache: CacheSettings,
 }
 
 /// Spelling of the letters at the answer slot.

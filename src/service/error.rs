@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::engine::{EngineError, Overloaded, Stop};
 use crate::model::ModelError;
-use crate::prism::{LabelSpaceError, PlanError, TemplateError};
+use crate::prism::{ConcludeError, LabelSpaceError, PlanError, TemplateError};
 
 /// One code on every transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -15,8 +16,19 @@ pub enum ErrorCode {
     NonFinite,
     Cancelled,
     DeadlineExceeded,
+    /// The call's lane is full; nothing was done.
+    Overloaded,
+    /// The model is restarting, or has ended.
+    Unavailable,
     /// The model thread failed.
     Internal,
+}
+
+impl ErrorCode {
+    /// Whether everybody who asks the same gets the same error; if not, it is the caller's own.
+    pub(super) fn is_everybodys(self) -> bool {
+        matches!(self, Self::InvalidArgument | Self::NonFinite)
+    }
 }
 
 /// Why a candidate or a whole request has no verdict.
@@ -27,15 +39,74 @@ pub struct JudgeError {
     /// The request's field at fault, for example `candidates[3].response`.
     pub field: Option<String>,
     pub message: String,
+    /// For [`ErrorCode::Overloaded`]: what is full, and when to try again.
+    pub overload: Option<Box<Overloaded>>,
 }
 
 impl JudgeError {
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: ErrorCode::InvalidArgument, field: Some(field.into()), message: message.into() }
+        Self { field: Some(field.into()), ..Self::new(ErrorCode::InvalidArgument, message) }
     }
 
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, field: None, message: message.into() }
+        Self { code, field: None, message: message.into(), overload: None }
+    }
+
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+    }
+
+    /// The error of the candidate at `from` as that of the same candidate at `to`.
+    pub(super) fn moved(self, from: usize, to: usize) -> Self {
+        let moved = |field: String| match field.strip_prefix(&format!("candidates[{from}]")) {
+            Some(rest) => format!("candidates[{to}]{rest}"),
+            None => field,
+        };
+        Self { field: self.field.map(moved), ..self }
+    }
+}
+
+impl From<Stop> for JudgeError {
+    fn from(stop: Stop) -> Self {
+        EngineError::Stopped(stop).into()
+    }
+}
+
+impl From<Overloaded> for JudgeError {
+    fn from(overloaded: Overloaded) -> Self {
+        EngineError::Overloaded(overloaded).into()
+    }
+}
+
+impl From<EngineError> for JudgeError {
+    fn from(error: EngineError) -> Self {
+        let code = match error {
+            EngineError::NonFinite => ErrorCode::NonFinite,
+            EngineError::Stopped(Stop::Cancelled) => ErrorCode::Cancelled,
+            EngineError::Stopped(Stop::DeadlineExceeded) => ErrorCode::DeadlineExceeded,
+            EngineError::TooLong { .. } | EngineError::KvBudget { .. } => ErrorCode::InvalidArgument,
+            EngineError::Overloaded(_) => ErrorCode::Overloaded,
+            EngineError::Failed(_) => ErrorCode::Internal,
+        };
+        let new = Self::new(code, error.to_string());
+        match error {
+            EngineError::Overloaded(overloaded) => Self { overload: Some(Box::new(overloaded)), ..new },
+            _ => new,
+        }
+    }
+}
+
+impl From<PlanError> for JudgeError {
+    fn from(error: PlanError) -> Self {
+        let field = error.field().map(str::to_owned);
+        Self { field, ..Self::new(ErrorCode::InvalidArgument, error.to_string()) }
+    }
+}
+
+impl From<ConcludeError> for JudgeError {
+    fn from(error: ConcludeError) -> Self {
+        let non_finite = matches!(error, ConcludeError::NonFinite(_));
+        Self::new(if non_finite { ErrorCode::NonFinite } else { ErrorCode::Internal }, error.to_string())
     }
 }
 
@@ -58,6 +129,20 @@ pub enum OpenError {
     AnswerSlot(String),
     #[error("threads must be at least 1")]
     Threads,
-    #[error("the model thread cannot be started: {0}")]
+    #[error("a thread cannot be started: {0}")]
     Thread(std::io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_moves_with_its_candidate_and_others_stay() {
+        let field = |field: &str| JudgeError::invalid(field, "m").moved(3, 12).field.unwrap_or_default();
+        assert_eq!(field("candidates[3].response"), "candidates[12].response");
+        assert_eq!(field("candidates[31].response"), "candidates[31].response");
+        assert_eq!(field("context[3].speaker"), "context[3].speaker");
+        assert_eq!(JudgeError::internal("m").moved(3, 12), JudgeError::internal("m"));
+    }
 }

@@ -17,16 +17,18 @@ pub struct TokenPrompt {
 impl Judge {
     /// The prompts of all candidates, in order. Content-free prompts of a calibration are not among them.
     pub fn prompts(&self, group: &Group, overrides: &OptionOverrides) -> Result<Vec<TokenPrompt>, JudgeError> {
-        let plan = plan(group, &self.spaces, &self.template, &overrides.over(&self.options))?;
+        let wording = &*self.wording;
+        let plan = plan(group, &wording.spaces, &wording.template, &overrides.over(&self.options))?;
+        let mut text = wording.text.session();
         let mut prompts = Vec::new();
         for (candidate, planned) in plan.candidates().enumerate() {
             for prompt in planned?.prompts {
-                let ids = tokens::tokenize(&self.text, &prompt, self.backbone().context_length)?;
+                let ids = tokens::tokenize(&mut text, &prompt, wording.limit)?;
                 let dimension = prompt.dimension;
                 prompts.push(TokenPrompt {
                     candidate,
                     dimension,
-                    prompt: tokens::request(&prompt, ids, self.slot.ids),
+                    prompt: tokens::request(&prompt, ids, wording.slot.ids),
                 });
             }
         }

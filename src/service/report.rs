@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Cancel, Judge, JudgeError, OptionOverrides, tokens};
+use super::wording::Wording;
+use super::{Call, Judge, JudgeError, OptionOverrides, tokens};
 use crate::digest::Digest;
 use crate::prism::{Candidate, Dimension, Group, InversePrompt, Label, LabelSpace, Options, Read, Verdict, plan};
 
@@ -54,18 +55,18 @@ pub struct ShownLabel {
 
 impl Judge {
     pub fn info(&self) -> JudgeInfo {
-        let (identity, backbone) = (&self.identity, self.backbone());
+        let (identity, backbone) = (&self.identity, self.engine.config());
         JudgeInfo {
             version: env!("CARGO_PKG_VERSION"),
             model: identity.model.clone(),
             model_digest: identity.model_digest,
             prompt_digest: self.prompt_digest(&self.options),
-            label_space_digest: self.spaces.digest(),
+            label_space_digest: self.wording.spaces.digest(),
             architecture: backbone.architecture.clone(),
             parameters: identity.parameters,
             context_length: backbone.context_length,
             vocabulary: backbone.vocabulary,
-            answer_slot: self.slot.letters.map(str::to_owned),
+            answer_slot: self.wording.slot.letters.map(str::to_owned),
             threads: identity.threads,
             options: self.options,
         }
@@ -81,12 +82,14 @@ impl Judge {
         let [Candidate { .. }] = group.candidates.as_slice() else {
             return Err(JudgeError::invalid("candidates", "explain takes exactly one candidate"));
         };
-        let mut verdicts = self.score(group, overrides, &Cancel::default())?;
+        let mut verdicts = self.score_blocking(group, overrides, &Call::default())?;
         let verdict =
             verdicts.pop().unwrap_or_else(|| Err(JudgeError::invalid("candidates", "there is no candidate")))?;
-        let plan = plan(group, &self.spaces, &self.template, &overrides.over(&self.options))?;
+        let Wording { text, spaces, template, limit, .. } = &*self.wording;
+        let plan = plan(group, spaces, template, &overrides.over(&self.options))?;
+        let mut text = text.session();
         let explain = |prompt: &InversePrompt| {
-            let tokens = tokens::tokenize(&self.text, prompt, self.backbone().context_length)?;
+            let tokens = tokens::tokenize(&mut text, prompt, *limit)?;
             Ok(ExplainedPrompt {
                 dimension: prompt.dimension,
                 labels: self.shown(&plan.spaces()[prompt.dimension as usize], prompt),
@@ -102,7 +105,7 @@ impl Judge {
         match prompt.read {
             Read::LabelSlot { order } => order
                 .into_iter()
-                .zip(self.slot.letters)
+                .zip(self.wording.slot.letters)
                 .map(|(label, letter)| ShownLabel {
                     letter: Some(letter.to_owned()),
                     label,

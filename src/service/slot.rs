@@ -1,6 +1,6 @@
 //! The answer slot: which spelling of the letters a backbone expects, found once when it loads.
 
-use super::{AnswerSlot, Cancel, OpenError, tokens};
+use super::{AnswerSlot, Cancel, JudgeError, OpenError, tokens};
 use crate::engine::{Engine, Prompt, Read as TokenRead};
 use crate::model::{ANSWER_SPELLINGS, TextModel, TokenId, TokenizedPrompt};
 use crate::persona::{Persona, Polarity, Trait, TraitTarget};
@@ -92,7 +92,8 @@ fn render(
     };
     let plan = plan(&group, spaces, template, &options)?;
     let limit = engine.config().context_length;
-    plan.candidate(0)?.prompts.iter().map(|prompt| Ok(tokens::tokenize(text, prompt, limit)?)).collect()
+    let mut text = text.session();
+    plan.candidate(0)?.prompts.iter().map(|prompt| Ok(tokens::tokenize(&mut text, prompt, limit)?)).collect()
 }
 
 /// The spelling that holds most probability at the answer slot, summed over the probes.
@@ -104,12 +105,12 @@ fn heaviest(
     let targets: Vec<TokenId> = spellings.iter().flat_map(|(_, ids)| *ids).collect();
     let prompts =
         probes.into_iter().map(|probe| Prompt { ids: probe.ids, read: TokenRead::Next(targets.clone()) }).collect();
-    let answers = engine.run(prompts, &Cancel::default()).map_err(|error| tokens::engine_error(&error))?;
+    let answers = engine.run(prompts, &Cancel::default()).map_err(JudgeError::from)?;
     let mut best = (f64::NEG_INFINITY, spellings[0]);
     for (index, spelling) in spellings.iter().enumerate() {
         let mut mass = 0.0;
         for answer in &answers {
-            let answer = answer.as_ref().map_err(tokens::engine_error)?;
+            let answer = answer.as_ref().map_err(|error| JudgeError::from(error.clone()))?;
             mass += answer.log_probs[index * 3..][..3].iter().map(|log_prob| log_prob.exp()).sum::<f64>();
         }
         if mass > best.0 {

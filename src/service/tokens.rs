@@ -1,13 +1,17 @@
 //! From inverse prompts to the engine's prompts, and from its readings to the method's.
 
 use super::{ErrorCode, JudgeError};
-use crate::engine::{EngineError, Prompt, Read as TokenRead, Reading as TokenReading, Stop};
-use crate::model::{ChatMessage, TextModel, TokenId, TokenizedPrompt};
+use crate::engine::{Prompt, Read as TokenRead, Reading as TokenReading};
+use crate::model::{ChatMessage, TextSession, TokenId, TokenizedPrompt};
 use crate::prism::{InversePrompt, Read, Reading};
 
 /// Renders and tokenises one inverse prompt. One of more than `limit` tokens is an error with both numbers; a text that
 /// must have more is refused before the work of tokenising it.
-pub fn tokenize(text: &TextModel, prompt: &InversePrompt, limit: usize) -> Result<TokenizedPrompt, JudgeError> {
+pub fn tokenize(
+    text: &mut TextSession<'_>,
+    prompt: &InversePrompt,
+    limit: usize,
+) -> Result<TokenizedPrompt, JudgeError> {
     let refuse = |message: String| Err(JudgeError::new(ErrorCode::InvalidArgument, message));
     let too_long = |count: String| {
         refuse(format!(
@@ -16,7 +20,7 @@ pub fn tokenize(text: &TextModel, prompt: &InversePrompt, limit: usize) -> Resul
         ))
     };
     let bytes = prompt.messages.iter().map(|message| message.text.len()).sum();
-    let fewest = text.tokenizer().fewest_tokens(bytes);
+    let fewest = text.model().tokenizer().fewest_tokens(bytes);
     if fewest > limit {
         return too_long(format!("at least {fewest}"));
     }
@@ -55,16 +59,4 @@ pub fn reading(prompt: &InversePrompt, answer: &TokenReading) -> Reading {
         }
         (_, log_probs) => Reading::ResponseScore { log_prob: log_probs.iter().sum() },
     }
-}
-
-/// The caller's error for the engine's.
-pub fn engine_error(error: &EngineError) -> JudgeError {
-    let code = match error {
-        EngineError::NonFinite => ErrorCode::NonFinite,
-        EngineError::Stopped(Stop::Cancelled) => ErrorCode::Cancelled,
-        EngineError::Stopped(Stop::DeadlineExceeded) => ErrorCode::DeadlineExceeded,
-        EngineError::TooLong { .. } | EngineError::KvBudget { .. } => ErrorCode::InvalidArgument,
-        EngineError::Overloaded(_) | EngineError::Failed(_) => ErrorCode::Internal,
-    };
-    JudgeError::new(code, error.to_string())
 }

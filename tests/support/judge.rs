@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
-use prism_judge::service::{AnswerSlot, Cancel, Judge, JudgeConfig, JudgeError, OptionOverrides};
+use prism_judge::service::{
+    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, OptionOverrides,
+};
 
 /// One judge for all tests of a file; None where the backbone is missing.
 pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
@@ -17,6 +19,8 @@ pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
         threads: None,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
+        engine: EngineSettings::default(),
+        cache: CacheSettings::default(),
     };
     Some(Judge::open(&config).unwrap())
 });
@@ -56,9 +60,14 @@ pub fn party(responses: &[&str]) -> Group {
     group(extravert(), "Are you coming to the party?", responses)
 }
 
-/// The judgement of a group that is not refused as a whole.
+/// A call that the verdict cache has no part in: what is compared with it was really computed.
+pub fn uncached() -> Call {
+    Call { cache: CacheControl::Off, ..Call::default() }
+}
+
+/// The judgement of a group that is not refused as a whole, past the verdict cache.
 pub fn score(judge: &Judge, group: &Group, overrides: &OptionOverrides) -> Vec<Result<Verdict, JudgeError>> {
-    judge.score(group, overrides, &Cancel::default()).unwrap()
+    judge.score_blocking(group, overrides, &uncached()).unwrap()
 }
 
 /// Every number of a verdict that the model made, as bits.

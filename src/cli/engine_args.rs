@@ -1,0 +1,101 @@
+//! The flags of the engine and of the verdict cache, for the server.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::CliError;
+use crate::service::{CacheSettings, EngineSettings};
+
+const MIB: usize = 1 << 20;
+
+/// Most that any count or size may be.
+const MOST: usize = 1 << 40;
+
+/// How the model's time and memory are shared between calls.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Engine and caches")]
+pub struct EngineArgs {
+    /// Tokens of one forward pass, at most: work can be stopped or overtaken between passes.
+    #[arg(long, value_name = "N", env = "PRISM_JUDGE_CHUNK_TOKENS")]
+    #[arg(default_value_t = engine().chunk_tokens, value_parser = whole(1, 65_536, engine().chunk_tokens))]
+    chunk_tokens: usize,
+    /// Tokens that are worked on at a time; what arrives beyond that waits in its lane.
+    #[arg(long, value_name = "N", env = "PRISM_JUDGE_MAX_BATCH_TOKENS")]
+    #[arg(default_value_t = engine().max_batch_tokens, value_parser = whole(1, MOST, engine().max_batch_tokens))]
+    max_batch_tokens: usize,
+    /// How long an idle model waits after the first call for others to run with it. Guard calls never wait.
+    #[arg(long, value_name = "MS", env = "PRISM_JUDGE_BATCH_DELAY_MS")]
+    #[arg(default_value_t = 0, value_parser = whole(0, 10_000, 0))]
+    batch_delay_ms: usize,
+    /// Memory for the keys and values of text under way and of text that may come again, in MiB.
+    #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_KV_CACHE_MB")]
+    #[arg(default_value_t = engine().kv_bytes / MIB, value_parser = whole(1, MOST / MIB, engine().kv_bytes / MIB))]
+    kv_cache_mb: usize,
+    /// Tokens that may wait or run in the guard lane; a call beyond that is refused at once.
+    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_GUARD")]
+    #[arg(default_value_t = engine().queue_tokens[0], value_parser = whole(1, MOST, engine().queue_tokens[0]))]
+    queue_tokens_guard: usize,
+    /// The same for the train lane.
+    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_TRAIN")]
+    #[arg(default_value_t = engine().queue_tokens[1], value_parser = whole(1, MOST, engine().queue_tokens[1]))]
+    queue_tokens_train: usize,
+    /// The same for the batch lane.
+    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_BATCH")]
+    #[arg(default_value_t = engine().queue_tokens[2], value_parser = whole(1, MOST, engine().queue_tokens[2]))]
+    queue_tokens_batch: usize,
+    /// Memory for verdicts, in MiB, about 1,500 in each; 0 keeps none.
+    #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_VERDICT_CACHE_MB")]
+    #[arg(default_value_t = verdicts(), value_parser = whole(0, MOST / MIB, verdicts()))]
+    verdict_cache_mb: usize,
+    /// How long a verdict is kept, in seconds; 0: for ever.
+    #[arg(long, value_name = "S", env = "PRISM_JUDGE_VERDICT_CACHE_TTL_S")]
+    #[arg(default_value_t = 0, value_parser = whole(0, 1 << 30, 0))]
+    verdict_cache_ttl_s: usize,
+}
+
+impl EngineArgs {
+    /// The engine's settings; those that do not go together are an error that names both.
+    pub fn engine(&self) -> Result<EngineSettings, CliError> {
+        if self.chunk_tokens > self.max_batch_tokens {
+            return Err(CliError::Setting(format!(
+                "--chunk-tokens {} is more than --max-batch-tokens {}: a pass cannot hold more than what is worked on",
+                self.chunk_tokens, self.max_batch_tokens
+            )));
+        }
+        Ok(EngineSettings {
+            chunk_tokens: self.chunk_tokens,
+            max_batch_tokens: self.max_batch_tokens,
+            batch_delay: Duration::from_millis(self.batch_delay_ms as u64),
+            kv_bytes: self.kv_cache_mb * MIB,
+            queue_tokens: [self.queue_tokens_guard, self.queue_tokens_train, self.queue_tokens_batch],
+        })
+    }
+
+    pub fn cache(&self) -> CacheSettings {
+        let ttl = Some(Duration::from_secs(self.verdict_cache_ttl_s as u64)).filter(|ttl| !ttl.is_zero());
+        CacheSettings { bytes: (self.verdict_cache_mb * MIB) as u64, ttl }
+    }
+}
+
+fn engine() -> EngineSettings {
+    EngineSettings::default()
+}
+
+fn verdicts() -> usize {
+    CacheSettings::default().bytes as usize / MIB
+}
+
+/// Reads a whole number from `least` to `most`; an empty text, which is what compose files make of a variable that is
+/// not set, is `default`.
+fn whole(
+    least: usize,
+    most: usize,
+    default: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| match text.parse() {
+        _ if text.is_empty() => Ok(default),
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it must be a whole number from {least} to {most}")),
+    }
+}
