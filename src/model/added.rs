@@ -4,6 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::TokenId;
 
+/// A set of ASCII characters.
+type AsciiSet = u128;
+
 /// Control and user-defined tokens, kept apart from the byte-level vocabulary and found only in a chat template's own
 /// structure.
 #[derive(Debug, Default)]
@@ -12,6 +15,8 @@ pub struct AddedTokens {
     tokens: Vec<(String, TokenId)>,
     /// Indices into `tokens`, by first character, in the order of `tokens`.
     by_first: HashMap<char, Vec<usize>>,
+    /// Whether some token starts with an ASCII character: what nearly every character of a text is asked.
+    ascii: AsciiSet,
     ids: HashSet<TokenId>,
 }
 
@@ -26,7 +31,8 @@ impl AddedTokens {
         for (index, (text, _)) in tokens.iter().enumerate() {
             by_first.entry(first(text)).or_default().push(index);
         }
-        Self { tokens, by_first, ids }
+        let ascii = by_first.keys().filter_map(|first| bit(*first)).fold(0, |set, bit| set | bit);
+        Self { tokens, by_first, ascii, ids }
     }
 
     /// Text and id of every token, longest text first.
@@ -46,7 +52,11 @@ impl AddedTokens {
 
     /// The longest token that `text` starts with.
     pub fn at_start_of(&self, text: &str) -> Option<(&str, TokenId)> {
-        let candidates = self.by_first.get(&text.chars().next()?)?;
+        let first = text.chars().next()?;
+        if !self.starts_with(first) {
+            return None;
+        }
+        let candidates = self.by_first.get(&first)?;
         candidates
             .iter()
             .map(|index| &self.tokens[*index])
@@ -56,13 +66,21 @@ impl AddedTokens {
 
     /// Whether some token starts with `first`.
     pub(super) fn starts_with(&self, first: char) -> bool {
-        self.by_first.contains_key(&first)
+        match bit(first) {
+            Some(bit) => self.ascii & bit != 0,
+            None => self.by_first.contains_key(&first),
+        }
     }
 
     /// Characters that are a whole token by themselves.
     pub(super) fn single_characters(&self) -> impl Iterator<Item = char> {
         self.tokens.iter().filter(|(text, _)| text.chars().count() == 1).map(|(text, _)| first(text))
     }
+}
+
+/// The member of an [`AsciiSet`] that stands for a character; None for one that is not ASCII.
+fn bit(char: char) -> Option<AsciiSet> {
+    char.is_ascii().then(|| 1 << u32::from(char))
 }
 
 /// The first character; `tokens` holds no empty text, and NUL stands in so that nothing can panic.

@@ -11,8 +11,8 @@ use super::{ChatMessage, TextError, TextModel, TokenId, TokenizedPrompt};
 /// A text model, and what it has found out about one request so far.
 pub struct TextSession<'a> {
     model: &'a TextModel,
-    /// Token ids of stretches between control tokens: tokens never cross one.
-    stretches: HashMap<Box<str>, Rc<[TokenId]>>,
+    /// Token ids of parts of the text between control tokens: tokens never cross one.
+    parts: HashMap<Box<str>, Rc<[TokenId]>>,
     /// Control tokens of conversations with nothing in them to mistake, by their roles and whether they have text.
     skeletons: HashMap<(String, bool), Rc<[TokenId]>>,
     /// What comes before responses: a few, each before many.
@@ -38,8 +38,8 @@ impl<'a> TextSession<'a> {
     pub(super) fn new(model: &'a TextModel) -> Self {
         let mut missing = [false; 256];
         model.tokenizer().missing_bytes().iter().for_each(|byte| missing[usize::from(*byte)] = true);
-        let (stretches, skeletons) = (HashMap::new(), HashMap::new());
-        Self { model, stretches, skeletons, beginnings: Vec::new(), missing }
+        let (parts, skeletons) = (HashMap::new(), HashMap::new());
+        Self { model, parts, skeletons, beginnings: Vec::new(), missing }
     }
 
     pub fn model(&self) -> &'a TextModel {
@@ -146,7 +146,7 @@ impl<'a> TextSession<'a> {
     }
 
     /// The ids of a layout from byte `from` on, which is 0 or the end of a control token. Each stretch between control
-    /// tokens is encoded as one string, as the model's own tokenizer does.
+    /// tokens gets the ids that it has as one string, as the model's own tokenizer does it.
     fn encode(&mut self, layout: &Layout, from: usize) -> Result<Vec<TokenId>, TextError> {
         let mut ids = Vec::new();
         let tokenizer = self.model.tokenizer();
@@ -160,7 +160,9 @@ impl<'a> TextSession<'a> {
             controls.map(|control| (control.start, control.end, Some(control.id))).chain([(end, end, None)])
         {
             if at < start {
-                ids.extend_from_slice(&self.stretch(&layout.text[at..start])?);
+                for part in tokenizer.parts(&layout.text[at..start]) {
+                    ids.extend_from_slice(&self.part(part)?);
+                }
             }
             ids.extend(id);
             at = next;
@@ -168,8 +170,8 @@ impl<'a> TextSession<'a> {
         Ok(ids)
     }
 
-    fn stretch(&mut self, text: &str) -> Result<Rc<[TokenId]>, TextError> {
-        if let Some(known) = self.stretches.get(text) {
+    fn part(&mut self, text: &str) -> Result<Rc<[TokenId]>, TextError> {
+        if let Some(known) = self.parts.get(text) {
             return Ok(Rc::clone(known));
         }
         let tokenizer = self.model.tokenizer();
@@ -177,7 +179,7 @@ impl<'a> TextSession<'a> {
         if ids.iter().any(|id| tokenizer.added_tokens().contains(*id)) {
             return Err(TextError::Structure);
         }
-        self.stretches.insert(text.into(), Rc::clone(&ids));
+        self.parts.insert(text.into(), Rc::clone(&ids));
         Ok(ids)
     }
 

@@ -123,6 +123,26 @@ impl Tokenizer {
         bytes.div_ceil(self.longest)
     }
 
+    /// Parts of a text that can be encoded one by one: their ids, joined, are those of the whole text.
+    ///
+    /// They end after a line feed that stands between two characters that are not white space. No rule of the supported
+    /// families (`pre.rs`) makes a piece that holds such a line feed and what follows it, and none looks further behind
+    /// it than to see that it is no white space. Composing characters (NFC) does not cross it either.
+    pub fn parts<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let mut rest = text;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let solid = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace());
+            let mut ends = rest.match_indices('\n').map(|(at, _)| at);
+            let end = ends.find(|at| solid(rest[..*at].chars().next_back()) && solid(rest[at + 1..].chars().next()));
+            let (part, after) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
+            rest = after;
+            Some(part)
+        })
+    }
+
     /// Encodes text as plain text: no id is one of [`Self::added_tokens`], whatever the text says.
     ///
     /// Every byte that has a piece in the vocabulary comes back from [`Self::decode`]; the few that have none (see
@@ -259,6 +279,29 @@ pub(super) mod tests {
                 assert_eq!(tokenizer.decode(&ids), text.as_bytes(), "{pre}");
                 assert!(ids.iter().all(|id| *id < 257), "{pre}");
             }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_ids_of_parts_joined_are_those_of_the_text(
+            text in "[ab'sé\u{301}1.(漢😀 \t\r\n\u{a0}\u{85}]{0,24}", pre in 0..pre::SUPPORTED.len()
+        ) {
+            let mut parts = byte_parts(pre::SUPPORTED[pre], &["<s>", "</s>"], false);
+            // Merges over everything that rules might have kept together.
+            let newline = BYTE_CHARS[usize::from(b'\n')].to_string();
+            for (a, b) in [("a", newline.as_str()), (&newline, "a"), (".", &newline), (&newline, &newline), (&newline, "(")] {
+                let first_added = parts.tokens.len() - 2;
+                parts.tokens.insert(first_added, format!("{a}{b}"));
+                parts.kinds.insert(first_added, NORMAL);
+                parts.merges.push((a.to_owned(), b.to_owned()));
+            }
+            let tokenizer = Tokenizer::new(parts).unwrap();
+            let whole = tokenizer.encode_plain(&text).unwrap();
+            let joined: Vec<TokenId> =
+                tokenizer.parts(&text).flat_map(|part| tokenizer.encode_plain(part).unwrap()).collect();
+            proptest::prop_assert_eq!(tokenizer.parts(&text).collect::<String>(), text);
+            proptest::prop_assert_eq!(joined, whole);
         }
     }
 
