@@ -19,6 +19,10 @@ from pathlib import Path
 from benchmark import cached, forward, growth, loads, peer, report, tokens
 from benchmark.programs import ROOT, MeasurementError, tell
 
+# Weights of the default model in f32 (513 MiB), its file while it loads, the default budgets of keys and values (512)
+# and verdicts (64), and 150 MB.
+MEMORY_BOUND_MIB = 513 + 512 + 64 + 143
+
 BENCHMARKS = {
     "tokens": tokens.run,
     "peer": peer.run,
@@ -49,6 +53,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--most-candidates", type=int, default=4096, help="largest group of growth")
     parser.add_argument("--seconds", type=int, help="length of a load instead of its own")
     parser.add_argument("--guard-rate", type=float, default=1.0, help="guard calls a second")
+    parser.add_argument("--chunk", type=int, default=256, help="tokens of one forward pass of the server")
+    parser.add_argument("--queue-tokens", type=int, default=1_400, help="the train lane's queue under overload")
+    parser.add_argument("--memory-bound", type=float, default=MEMORY_BOUND_MIB, help="MiB that the soak may take")
     parser.add_argument("--calls", type=int, default=10_000, help="calls with deadlines")
     return parser.parse_args()
 
