@@ -114,6 +114,14 @@ load-deadlines: bench-build ## 10,000 calls with small budgets under overload
 load-soak: bench-build ## ten minutes of mixed load: memory
 	$(BENCH) soak
 
+.PHONY: bench-int8
+bench-int8: model ## how far int8 moves the scores of bench-quality's files from f32's (FILES="..." MODEL=...)
+	for numerics in f32 int8; do \
+		$(BINARY) bench $(addprefix --model ,$(MODEL)) --numerics $$numerics --json \
+			--scores $(dir $(BINARY))scores-$$numerics.jsonl $(FILES) > /dev/null || exit 1; \
+	done
+	$(PYTHON) scripts/numerics_diff.py $(dir $(BINARY))scores-f32.jsonl $(dir $(BINARY))scores-int8.jsonl
+
 .PHONY: bench-speed
 bench-speed: model $(PEER)/node_modules ## prompt speed against llama.cpp, taking turns (needs Node 20)
 	$(PYTHON) scripts/speed_vs_llama_cpp.py --binary $(BINARY) --model $(FILE)

@@ -5,7 +5,8 @@ Both programs are started once, warmed up, and then asked for one prefill each a
 a line in, one JSON line `{"tokens": N, "seconds": s}` out. The order swaps every round, so that a slow drift
 of the machine (heat, a neighbour) falls on both. The ratio is our median speed over llama.cpp's.
 
-Run `npm ci` in scripts/peers/llama_cpp and `cargo build --release` first.
+Run `npm ci` in scripts/peers/llama_cpp and `cargo build --release` first. With `--peer f32` the peer is prism-judge in
+f32 instead, which needs no npm: that is how `--numerics int8` is compared.
 
 Exit status: 0 if the ratio reaches --min-ratio, 1 if it does not, 2 if the measurement failed.
 """
@@ -38,6 +39,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--node", default="node", help="the node program (20 or later)")
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--numerics", default="f32", choices=["f32", "int8"], help="arithmetic of prism-judge")
+    parser.add_argument("--peer", default="llama.cpp", choices=["llama.cpp", "f32"], help="what to compare with")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--min-ratio", type=float, default=1.6)
     parser.add_argument("--json", action="store_true", help="print one JSON line after the table")
@@ -49,8 +52,11 @@ def measure(args: argparse.Namespace) -> dict[str, list[float]]:
     size, threads = str(args.tokens), str(args.threads)
     ours = [str(args.binary), "debug-prefill", "--model", str(args.model), "--tokens", size, "--threads", threads]
     theirs = [args.node, str(PEER / "speed.mjs"), str(args.model), size, "0", threads]
-    with Turns("prism-judge", ours) as judge, Turns("llama.cpp", theirs) as llama:
-        peers = [judge, llama]
+    if args.peer == "f32":
+        theirs = [*ours, "--numerics", "f32"]
+    ours += ["--numerics", args.numerics]
+    with Turns("prism-judge", ours) as judge, Turns(args.peer, theirs) as other:
+        peers = [judge, other]
         for peer in peers:
             prefill(peer, args.tokens)  # waits for the load and any warm-up; not counted
         speeds: dict[str, list[float]] = {peer.name: [] for peer in peers}
@@ -76,8 +82,8 @@ def main() -> int:
     for name, values in speeds.items():
         print(f"{name:<14}{statistics.median(values):>10.1f}{min(values):>10.1f}{max(values):>10.1f}")
 
-    paired = [a / b for a, b in zip(speeds["prism-judge"], speeds["llama.cpp"], strict=True)]
-    ratio = statistics.median(speeds["prism-judge"]) / statistics.median(speeds["llama.cpp"])
+    paired = [a / b for a, b in zip(speeds["prism-judge"], speeds[args.peer], strict=True)]
+    ratio = statistics.median(speeds["prism-judge"]) / statistics.median(speeds[args.peer])
     passed = ratio >= args.min_ratio
     print(f"{'ratio':<14}{ratio:>10.2f}{min(paired):>10.2f}{max(paired):>10.2f}   (min and max by round)")
     print(f"{'pass' if passed else 'FAIL'}: at least {args.min_ratio:.2f} wanted")

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod engine;
 pub mod eval;
 pub mod model;
+pub mod numerics;
 pub mod persona;
 pub mod prism;
 pub mod server;

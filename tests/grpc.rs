@@ -104,15 +104,26 @@ fn candidates() -> Vec<pb::Candidate> {
 #[tokio::test]
 async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
     let Some(_) = support::backbone() else { return };
-    let server = Server::start(&[]).await;
+    let in_f32 = same_bits(&[], pb::Numerics::F32).await;
+    let in_int8 = same_bits(&["--numerics", "int8"], pb::Numerics::Int8).await;
+    for (a, b) in in_f32.iter().zip(in_int8) {
+        assert!(*a != b && (a - b).abs() < 1e-3, "{a} in f32, {b} in int8");
+    }
+}
+
+/// Compares a server of these flags with `score`; gives S of [`RESPONSES`].
+async fn same_bits(flags: &[&str], numerics: pb::Numerics) -> Vec<f64> {
+    let server = Server::start(flags).await;
     let rows: String = RESPONSES
         .iter()
         .enumerate()
         .map(|(index, response)| support::cli::row(&index.to_string(), "extraversion", "high", response))
         .collect();
-    let output = run(&["score"], rows.as_bytes());
+    let output = run(&[&["score"], flags].concat(), rows.as_bytes());
     let text = String::from_utf8(output.stdout).unwrap();
-    let from_cli: Vec<u64> = text.lines().map(|line| s_prism(line).to_bits()).collect();
+    let from_cli: Vec<f64> = text.lines().map(s_prism).collect();
+    let name = format!("\"numerics\":\"{}\"", numerics.as_str_name().trim_start_matches("NUMERICS_").to_lowercase());
+    assert!(text.lines().all(|line| line.contains(&name)), "{text}");
 
     let request = pb::ScoreGroupRequest {
         persona: persona(),
@@ -128,7 +139,8 @@ async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
         other => panic!("no verdict but {other:?}"),
     };
     let group: Vec<_> = reply.results.iter().map(verdict).collect();
-    assert_eq!(group.iter().map(|verdict| verdict.s_prism.to_bits()).collect::<Vec<_>>(), from_cli);
+    assert_eq!(group.iter().map(|verdict| verdict.s_prism).collect::<Vec<_>>(), from_cli);
+    assert!(group.iter().all(|verdict| verdict.judge.as_ref().unwrap().numerics() == numerics));
 
     for (candidate, in_group) in candidates().into_iter().zip(group) {
         let request = pb::ScoreRequest {
@@ -143,9 +155,10 @@ async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
         assert_eq!(alone, in_group);
     }
     let info = server.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
-    assert_eq!(info.model, "smollm2-135m-instruct");
+    assert_eq!((info.model.as_str(), info.numerics()), ("smollm2-135m-instruct", numerics));
     assert_eq!(info.model_digest, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53");
     assert_eq!(server.terminate(), Some(0));
+    from_cli
 }
 
 #[tokio::test]

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use candle_core::quantized::gguf_file::Value;
 use prism_judge::model::{Decoder, Gguf, ModelError, TextModel};
-use prism_judge::service::{AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, OpenError, OptionOverrides};
+use prism_judge::service::{
+    AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, Numerics, OpenError, OptionOverrides,
+};
 use support::tiny::{Shape, Tiny};
 
 fn open(path: &Path) -> Result<(), ModelError> {
     let gguf = Gguf::open(path)?;
-    Decoder::load(&gguf, 1)?;
+    Decoder::load(&gguf, Numerics::F32, 1)?;
     TextModel::from_gguf(&gguf)?;
     Ok(())
 }
@@ -40,6 +42,7 @@ fn a_missing_file_is_named_by_the_model_and_by_the_judge() {
         label_spaces: None,
         prompt_template: None,
         threads: Some(1),
+        numerics: Numerics::F32,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
@@ -70,7 +73,7 @@ fn a_truncated_file_is_refused_wherever_it_is_cut() {
     let places = (0..2_000).chain((2_000..bytes.len() - 32).step_by(997));
     for at in places.chain([bytes.len() - 33]) {
         std::fs::write(&cut, &bytes[..at]).unwrap();
-        let error = Gguf::open(&cut).and_then(|gguf| Decoder::load(&gguf, 1)).err();
+        let error = Gguf::open(&cut).and_then(|gguf| Decoder::load(&gguf, Numerics::F32, 1)).err();
         let error = error.unwrap_or_else(|| panic!("{at} of {} bytes were loaded", bytes.len()));
         assert!(error.to_string().contains("cut.gguf"), "{error}");
     }

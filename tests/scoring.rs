@@ -50,7 +50,8 @@ fn a_verdict_has_the_fixed_names_and_numbers_that_agree() {
             "evidence",
             "layout",
             "label_order",
-            "calibration"
+            "calibration",
+            "numerics"
         ]
     );
     let tokens = &verdict["tokens"];

@@ -13,6 +13,8 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["score", "--label-order", "x"], "released, content, cyclic, all"),
         (vec!["score", "--calibration", "x"], "none, contextual"),
         (vec!["score", "--persona-block", "maybe"], "true, false"),
+        (vec!["score", "--numerics", "int4"], "f32 or int8"),
+        (vec!["serve", "--numerics", "INT8"], "f32 or int8"),
         (vec!["score", "--threads", "0"], "1..=1024"),
         (vec!["score", "--likelihood-t", "-1"], "above zero"),
         (vec!["score", "--likelihood-b", "inf"], "finite"),
@@ -57,6 +59,17 @@ fn what_is_not_there_is_a_failed_start() {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains("prism-judge models fetch smollm2-135m-instruct"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_arithmetic_is_read_from_the_environment_where_an_empty_variable_is_none() {
+    // What is told first: that the model is absent, or that the value is wrong.
+    for (value, expected) in [("", "absent.gguf"), ("int8", "absent.gguf"), ("int", "f32 or int8")] {
+        let mut command = support::cli::binary(&["score", "--model", "absent.gguf"]);
+        let output = command.env("PRISM_JUDGE_NUMERICS", value).output().unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 64)), "{value}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{value}: {}", stderr(&output));
     }
 }
 

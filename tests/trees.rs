@@ -10,8 +10,11 @@ use std::collections::HashSet;
 
 use prism_judge::engine::{Cancel, EngineError, Prompt, Read, Reading, run};
 use prism_judge::model::{Decoder, Gguf};
+use prism_judge::numerics::Numerics;
 use proptest::prelude::*;
 use support::tiny::{Random, Shape, Tiny};
+
+const NUMERICS: [Numerics; 2] = [Numerics::F32, Numerics::Int8];
 
 /// Tokens of a chunk when nothing else is said.
 const CHUNK: usize = 512;
@@ -106,17 +109,17 @@ fn prompts(branches: &[Branch]) -> Vec<Prompt> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn a_tree_is_each_prompt_alone_for_any_chunk_size_and_number_of_threads(
-        shape in shape(), seed in any::<u64>(), branches in branches(40)
+        shape in shape(), seed in any::<u64>(), numerics in prop::sample::select(&NUMERICS), branches in branches(40)
     ) {
         let prompts = prompts(&branches);
         let tiny = Tiny::new(shape, seed);
-        let expected = alone(&tiny.decoder(1), &prompts);
+        let expected = alone(&tiny.decoder_in(numerics, 1), &prompts);
         for threads in 1..=3 {
-            let decoder = tiny.decoder(threads);
+            let decoder = tiny.decoder_in(numerics, threads);
             for chunk in [1, 2, 3, 7, 16, CHUNK] {
                 let answers = all(&decoder, &prompts, chunk);
                 for (index, (answer, expected)) in answers.iter().zip(&expected).enumerate() {
@@ -133,6 +136,7 @@ proptest! {
     #[test]
     fn the_order_of_the_prompts_changes_no_bit(
         seed in any::<u64>(),
+        numerics in prop::sample::select(&NUMERICS),
         chunk in prop::sample::select(vec![1, 5, 16, 64, CHUNK]),
         (branches, order) in branches(40).prop_flat_map(|branches| {
             let order: Vec<usize> = (0..branches.len()).collect();
@@ -140,7 +144,7 @@ proptest! {
         })
     ) {
         let prompts = prompts(&branches);
-        let decoder = Tiny::new(Shape::default(), seed).decoder(2);
+        let decoder = Tiny::new(Shape::default(), seed).decoder_in(numerics, 2);
         let expected: Vec<_> = all(&decoder, &prompts, CHUNK).iter().map(bits).collect();
         let shuffled: Vec<_> = order.iter().map(|index| prompts[*index].clone()).collect();
         for (answer, index) in all(&decoder, &shuffled, chunk).iter().zip(order) {
@@ -270,14 +274,16 @@ fn trees_of_the_real_backbone_are_each_prompt_alone() {
         prompts.push(prompts[1].clone());
         trees.push(prompts);
     }
-    let single = Decoder::load(&gguf, 1).unwrap();
-    let expected: Vec<_> = trees.iter().map(|prompts| alone(&single, prompts)).collect();
-    drop(single);
-    for (threads, chunk) in [(2, CHUNK), (3, 37)] {
-        let decoder = Decoder::load(&gguf, threads).unwrap();
-        for (prompts, expected) in trees.iter().zip(&expected) {
-            let answers: Vec<_> = all(&decoder, prompts, chunk).iter().map(bits).collect();
-            assert!(answers == *expected, "{threads} threads, chunks of {chunk}");
+    for numerics in NUMERICS {
+        let single = Decoder::load(&gguf, numerics, 1).unwrap();
+        let expected: Vec<_> = trees.iter().map(|prompts| alone(&single, prompts)).collect();
+        drop(single);
+        for (threads, chunk) in [(2, CHUNK), (3, 37)] {
+            let decoder = Decoder::load(&gguf, numerics, threads).unwrap();
+            for (prompts, expected) in trees.iter().zip(&expected) {
+                let answers: Vec<_> = all(&decoder, prompts, chunk).iter().map(bits).collect();
+                assert!(answers == *expected, "{numerics:?}, {threads} threads, chunks of {chunk}");
+            }
         }
     }
 }

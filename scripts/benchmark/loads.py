@@ -116,11 +116,15 @@ def overload(args: Namespace) -> list[Target]:
         Target("goodput under overload, share of the peak", storm["judged_per_second"] / most, 0.9, True),
         Target("p99 of refusals", storm["refused_ms"]["p99"] or 0.0, 10, False, " ms"),
         Target("refusals without a retry hint", storm["refused_without_hint"], 0, False),
-        Target(f"calls that fail from {RECOVERY_S} s after it on", then["calls"] - then["codes"].get("Ok", 0), 0, False),
+        Target(
+            f"calls that fail from {RECOVERY_S} s after it on", then["calls"] - then["codes"].get("Ok", 0), 0, False
+        ),
         Target("their p90, in p90 of before (our bound)", then["ok_ms"]["p90"] / before["ok_ms"]["p90"], 1.5, False),
         Target("most resident memory over that of before", max(memory) / calm_memory - 1, 0.1, False),
     ]
-    rows = [row("closed loop: the peak", peak["streams"]["peak"])] + [row(name, stream) for name, stream in by_name.items()]
+    rows = [row("closed loop: the peak", peak["streams"]["peak"])] + [
+        row(name, stream) for name, stream in by_name.items()
+    ]
     text = (
         f"One candidate a call (label slot), Poisson arrivals, all different: half of the peak for {CALM_S} s, five times the "
         f"peak for {seconds} s, half of it again. The train lane takes {args.queue_tokens:,} tokens, a second or two of work: "

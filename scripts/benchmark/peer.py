@@ -53,6 +53,24 @@ def their_differences(log_probs: list[Any], verdicts: list[Json]) -> list[float]
     return found
 
 
+def distance(verdicts: list[Json], log_probs: list[Any]) -> Json:
+    """How far our differences of log-probabilities are from llama.cpp's, in nats."""
+    theirs = their_differences(log_probs, verdicts)
+    gaps = [a - b for a, b in zip(our_differences(verdicts), theirs, strict=True)]
+    return {
+        "count": len(gaps),
+        "mean": sum(gaps) / len(gaps),
+        "rms": root_mean_square(gaps),
+        "worst": max(abs(gap) for gap in gaps),
+        "their_rms": root_mean_square(theirs),
+    }
+
+
+def root_mean_square(values: list[float]) -> float:
+    """The root of the mean square."""
+    return math.sqrt(sum(value * value for value in values) / len(values))
+
+
 def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     """Ours, llama.cpp and nine full passes, one group each in turn."""
     flags = ["--evidence", estimator]
@@ -70,42 +88,36 @@ def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     passes = [str(args.binary), "debug-passes", str(released), "--model", model, "--threads", threads]
     with (
         Turns("prism-judge", ours) as judge,
+        Turns("prism-judge int8", [*ours, "--numerics", "int8"]) as int8,
         Turns("llama.cpp", theirs, cwd=PEER) as llama,
-        Turns("nine passes", passes + ["--passes", str(PASSES)]) as nine,
+        Turns("nine passes", [*passes, "--passes", str(PASSES)]) as nine,
     ):
         tell(f"{estimator}: warming up, and reading llama.cpp's log-probabilities")
-        mine, read = judge.ask(), llama.ask("read")
+        read = llama.ask("read")
+        gaps = {}
+        for ours_is in (judge, int8):
+            verdict = ours_is.ask()
+            if verdict["group"] != read["group"]:
+                raise MeasurementError(f"{ours_is.name} judges {verdict['group']}, llama.cpp {read['group']}")
+            gaps[ours_is.name] = distance(verdict["verdicts"], read["log_probs"])
         nine.ask()
-        if mine["group"] != read["group"]:
-            raise MeasurementError(f"the programs judge {mine['group']} and {read['group']}")
-        ours_read, theirs_read = (
-            our_differences(mine["verdicts"]),
-            their_differences(read["log_probs"], mine["verdicts"]),
-        )
-        gaps = [a - b for a, b in zip(ours_read, theirs_read, strict=True)]
-        peers = [judge, llama, nine]
+        peers = [judge, int8, llama, nine]
         replies: dict[str, list[Json]] = {peer.name: [] for peer in peers}
         for round_ in range(args.rounds):
             for peer in peers:
                 replies[peer.name].append(peer.ask("time"))
             peers.reverse()
             tell(f"{estimator}: round {round_ + 1} of {args.rounds}")
+    counted = {"llama.cpp": "evaluated", "nine passes": "tokens"}
     tokens = {
-        "prism-judge": sum(r["computed_tokens"] for r in replies["prism-judge"]),
-        "llama.cpp": sum(r["evaluated"] for r in replies["llama.cpp"]),
-        "nine passes": sum(r["tokens"] for r in replies["nine passes"]),
+        name: sum(reply[counted.get(name, "computed_tokens")] for reply in all_)
+        / sum(reply["judgements"] for reply in all_)
+        for name, all_ in replies.items()
     }
-    judgements = {name: sum(reply["judgements"] for reply in all_) for name, all_ in replies.items()}
     return {
         "judgements_per_second": {name: rates(all_) for name, all_ in replies.items()},
-        "tokens_per_judgement": {name: tokens[name] / judgements[name] for name in tokens},
-        "difference_nats": {
-            "count": len(gaps),
-            "mean": sum(gaps) / len(gaps),
-            "rms": math.sqrt(sum(gap * gap for gap in gaps) / len(gaps)),
-            "worst": max(abs(gap) for gap in gaps),
-            "of_rms": math.sqrt(sum(value * value for value in theirs_read) / len(theirs_read)),
-        },
+        "tokens_per_judgement": tokens,
+        "difference_nats": gaps,
     }
 
 
@@ -135,10 +147,11 @@ def run(args: Namespace) -> list[Target]:
             what = f"{estimator}: times {name} ({report.spread(paired)} by round)"
             targets.append(Target(what, report.median(paired), bound, True))
     gaps = report.table(
-        ["estimator", "differences", "mean", "root mean square", "worst", "their own root mean square"],
+        ["estimator", "ours", "differences", "mean", "root mean square", "worst", "size of theirs (rms)"],
         [
-            [name, str(gap["count"]), *(f"{gap[key]:.3f}" for key in ("mean", "rms", "worst")), f"{gap['of_rms']:.1f}"]
-            for name, gap in ((name, result["difference_nats"]) for name, result in results.items())
+            [estimator, name, str(gap["count"]), *(f"{gap[key]:.3f}" for key in ("mean", "rms", "worst", "their_rms"))]
+            for estimator, result in results.items()
+            for name, gap in result["difference_nats"].items()
         ],
     )
     table = report.table(["estimator", "program", "tokens per judgement", "judgements/s", "by round"], lines)

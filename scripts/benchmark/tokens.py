@@ -36,7 +36,7 @@ def nine_passes(binary: Path, rows: Path) -> float:
     """Tokens per judgement of the published script: every prompt once a label, nothing shared."""
     lines = workloads.prompts(binary, rows, *RELEASED)
     candidates = {(line["group"], line["candidate"]) for line in lines}
-    tokens = float(sum(len(line["ids"]) for line in lines))
+    tokens: int = sum(len(line["ids"]) for line in lines)
     return PASSES * tokens / len(candidates)
 
 

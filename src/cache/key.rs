@@ -12,11 +12,9 @@ const SCHEMA: &str = "prism-judge verdict 1";
 /// What is asked about a candidate, whichever it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// Digests of the model, the prompt and the labels. The model's name does not matter.
+    /// Numerics and digests of the model, the prompt and the labels. The model's name does not matter.
     pub judge: &'a Provenance,
     pub options: &'a Options,
-    /// How the model computes: what may change its bits.
-    pub numerics: &'a str,
     /// Whose entries these are.
     pub tenant: &'a str,
     pub persona: &'a Persona,
@@ -34,7 +32,7 @@ pub struct QuestionKey {
 
 impl QuestionKey {
     pub fn new(question: &Question<'_>) -> Self {
-        let Question { judge, options, numerics, tenant, persona, context, by_id } = *question;
+        let Question { judge, options, tenant, persona, context, by_id } = *question;
         // Named one by one, so that a new field cannot be forgotten here.
         let Provenance {
             model: _,
@@ -45,13 +43,14 @@ impl QuestionKey {
             layout: _,
             label_order: _,
             calibration: _,
+            numerics,
         } = judge;
         let Persona { name, traits, description, facts } = persona;
         let mut fields = Digest::builder(SCHEMA)
             .field("model", model_digest.as_bytes())
             .field("prompt", prompt_digest.as_bytes())
             .field("labels", label_space_digest.as_bytes())
-            .field("numerics", numerics.as_bytes())
+            .field("numerics", numerics.name().as_bytes())
             .field("options", &of_options(options))
             .field("tenant", tenant.as_bytes());
         // A name that is empty is not a name that is missing.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::numerics::Numerics;
 use crate::persona::{Polarity, Trait};
 
 /// A question that owns its parts, and a candidate.
@@ -11,7 +12,6 @@ use crate::persona::{Polarity, Trait};
 struct Asked {
     judge: Provenance,
     options: Options,
-    numerics: String,
     tenant: String,
     persona: Persona,
     context: Vec<Turn>,
@@ -21,15 +21,15 @@ struct Asked {
 
 impl Asked {
     fn key(&self) -> Digest {
-        let Self { judge, options, numerics, tenant, persona, context, by_id, candidate } = self;
-        let question = Question { judge, options, numerics, tenant, persona, context, by_id: *by_id };
+        let Self { judge, options, tenant, persona, context, by_id, candidate } = self;
+        let question = Question { judge, options, tenant, persona, context, by_id: *by_id };
         QuestionKey::new(&question).candidate(candidate)
     }
 
     /// The text of every field that text could be moved between.
     fn texts(&mut self) -> Vec<&mut String> {
-        let Self { numerics, tenant, persona, context, candidate, .. } = self;
-        let mut texts = vec![numerics, tenant, &mut persona.description, &mut candidate.response];
+        let Self { tenant, persona, context, candidate, .. } = self;
+        let mut texts = vec![tenant, &mut persona.description, &mut candidate.response];
         texts.extend(&mut persona.name);
         texts.extend(&mut persona.facts);
         texts.extend(context.iter_mut().flat_map(|turn| [&mut turn.speaker, &mut turn.text]));
@@ -52,6 +52,7 @@ fn asked() -> Asked {
             layout: Layout::Shared,
             label_order: LabelOrder::Content,
             calibration: Calibration::None,
+            numerics: Numerics::F32,
         },
         options: Options {
             evidence: EvidenceKind::LabelSlot,
@@ -61,7 +62,6 @@ fn asked() -> Asked {
             persona_block: false,
             scale: LikelihoodScale { t: 0.4, b: 0.2 },
         },
-        numerics: "f32".to_owned(),
         tenant: String::new(),
         persona: Persona {
             name: Some("Ann".to_owned()),
@@ -94,7 +94,7 @@ fn one_changed_field_is_another_key() {
         |a, _| a.options.scale.b = f64::from_bits(a.options.scale.b.to_bits() + 1),
         |a, _| a.options.scale.b = -0.2,
         |a, _| std::mem::swap(&mut a.options.scale.t, &mut a.options.scale.b),
-        |a, _| a.numerics = "int8".to_owned(),
+        |a, _| a.judge.numerics = Numerics::Int8,
         |a, _| a.tenant = "t".to_owned(),
         |a, _| a.persona.name = None,
         |a, _| a.persona.name = Some(String::new()),

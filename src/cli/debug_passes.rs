@@ -13,6 +13,7 @@ use super::{CliError, Outcome};
 use crate::engine::{self, Cancel, Prompt, Read};
 use crate::model::registry;
 use crate::model::{Decoder, Gguf, TokenId};
+use crate::numerics::Numerics;
 
 /// For every line of standard input, run the prompts of the next candidate of FILE, each on its own, and print how long
 /// it took.
@@ -46,7 +47,7 @@ struct Line {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let candidates = candidates(&args.file)?;
     let gguf = Gguf::open(&registry::resolve(&args.model)?)?;
-    let decoder = Decoder::load(&gguf, usize::from(args.threads))?;
+    let decoder = Decoder::load(&gguf, Numerics::F32, usize::from(args.threads))?;
     let mut output = io::stdout().lock();
     for (line, prompts) in io::stdin().lock().lines().zip(candidates) {
         line.map_err(|error| CliError::Failed(format!("standard input: {error}")))?;

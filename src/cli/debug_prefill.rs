@@ -7,6 +7,7 @@ use super::{CliError, Outcome};
 use crate::engine::{self, Cancel, Prompt, Read};
 use crate::model::registry;
 use crate::model::{Decoder, Gguf, TokenId};
+use crate::numerics::Numerics;
 
 /// For every line of standard input, run one prompt of N tokens and print how long it took.
 #[derive(Debug, clap::Args)]
@@ -23,11 +24,14 @@ pub struct Args {
     /// Tokens of one forward pass, at most.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
     chunk: u32,
+    /// Arithmetic of the model.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "f32")]
+    numerics: Numerics,
 }
 
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let gguf = Gguf::open(&registry::resolve(&args.model)?)?;
-    let decoder = Decoder::load(&gguf, usize::from(args.threads))?;
+    let decoder = Decoder::load(&gguf, args.numerics, usize::from(args.threads))?;
     let vocabulary = decoder.config().vocabulary as u64;
     // Different tokens all along, and different ones in every round, so that nothing can be reused.
     let token = |round: u64, at: u64| ((round * 7_919 + at * 104_729) % vocabulary) as TokenId;

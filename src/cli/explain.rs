@@ -171,12 +171,17 @@ fn options(verdict: &crate::prism::Verdict) -> String {
     let of = |value| serde_json::to_value(value).map(name).unwrap_or_default();
     let [evidence, layout] = [of(json!(judge.evidence)), of(json!(judge.layout))];
     let [order, calibration] = [of(json!(judge.label_order)), of(json!(judge.calibration))];
+    let numerics = of(json!(judge.numerics));
     match judge.evidence {
         EvidenceKind::LabelSlot => {
-            format!("evidence {evidence}, layout {layout}, label order {order}, calibration {calibration}")
+            format!(
+                "evidence {evidence}, layout {layout}, label order {order}, calibration {calibration}, numerics {numerics}"
+            )
         }
         // No labels are shown, so that their layout and order mean nothing.
-        EvidenceKind::Likelihood => format!("evidence {evidence}, calibration {calibration}"),
+        EvidenceKind::Likelihood => {
+            format!("evidence {evidence}, calibration {calibration}, numerics {numerics}")
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 
 use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout};
-use crate::service::{AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, OptionOverrides};
+use crate::service::{AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, Numerics, OptionOverrides};
 
 /// Most threads that may be asked for.
 const THREAD_LIMIT: u64 = 1024;
@@ -51,6 +51,9 @@ pub struct JudgeArgs {
     /// Spelling of the label letters where the answer is read (label slot only).
     #[arg(long, value_enum, value_name = "SPELLING", default_value = "auto")]
     pub answer_slot: AnswerSlot,
+    /// Arithmetic of the model: int8 is faster, takes less memory and moves scores a little (docs/int8.md).
+    #[arg(long, value_name = "f32|int8", env = "PRISM_JUDGE_NUMERICS", default_value = "f32", value_parser = numerics)]
+    numerics: Numerics,
     /// Threads that run the model; left out: as many as this process may use.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=THREAD_LIMIT))]
     pub threads: Option<usize>,
@@ -100,6 +103,7 @@ impl JudgeArgs {
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),
             threads: self.threads,
+            numerics: self.numerics,
             answer_slot: self.answer_slot,
             overrides: OptionOverrides {
                 evidence: self.evidence,
@@ -114,6 +118,14 @@ impl JudgeArgs {
             cache: CacheSettings::default(),
         }
     }
+}
+
+/// An empty variable is none, as for the model.
+fn numerics(text: &str) -> Result<Numerics, String> {
+    if text.is_empty() {
+        return Ok(Numerics::default());
+    }
+    Numerics::from_str(text, false).map_err(|_| "it must be f32 or int8".to_owned())
 }
 
 fn finite(text: &str) -> Result<f64, String> {

@@ -186,7 +186,8 @@ impl<'a> Scheduler<'a> {
         }
         let mut done = Vec::new();
         for (row, reads) in scores.iter().zip(reads.values()) {
-            let mut scores = row.scores.iter().map(|score| f64::from(*score) - f64::from(row.log_sum_exp));
+            let log_sum_exp = log_sum_exp(row);
+            let mut scores = row.scores.iter().map(|score| f64::from(*score) - log_sum_exp);
             for read in reads {
                 let Some(active) = self.active.get_mut(&read.ask.0) else { continue };
                 let count = active.asks[read.ask.1].targets_at(read.position).len();
@@ -214,6 +215,11 @@ impl<'a> Scheduler<'a> {
 
 fn packer<'a>(tree: &'a mut PrefixTree, decoder: &'a Decoder, chunk_tokens: usize) -> Packer<'a> {
     Packer { tree, config: decoder.config(), chunk_tokens, chunk: Chunk::default() }
+}
+
+fn log_sum_exp(row: &RowScores) -> f64 {
+    fail::fail_point!("engine::not_finite", |_| f64::NAN);
+    f64::from(row.log_sum_exp)
 }
 
 /// What a panic says.

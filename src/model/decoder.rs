@@ -7,11 +7,13 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::attention::{Run, attend, tasks};
 use super::clock::{Clock, Part};
 use super::head::{self, RowScores};
+use super::int8;
 use super::kernels::{rms_norm, rotate, silu_gate};
 use super::kv::{KvBlock, store};
 use super::matmul::{Layout, MIN_ROWS, Operand, Output, Rows, Shape, Shared, multiply_parallel};
 use super::weights::{Block, Projection, Weights};
 use super::{DecoderConfig, Gguf, ModelError, TokenId};
+use crate::numerics::Numerics;
 
 /// A run of a chunk before its K/V exist.
 pub struct RunSpec {
@@ -41,10 +43,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Dequantises the file's weights; `threads` is at least one.
-    pub fn load(gguf: &Gguf, threads: usize) -> Result<Self, ModelError> {
+    /// Dequantises the file's weights, to what `numerics` says; `threads` is at least one.
+    pub fn load(gguf: &Gguf, numerics: Numerics, threads: usize) -> Result<Self, ModelError> {
         let config = DecoderConfig::from_gguf(gguf)?;
-        let weights = Weights::load(gguf, &config)?;
+        let weights = Weights::load(gguf, &config, numerics)?;
         Self::new(config, weights, threads)
     }
 
@@ -134,6 +136,8 @@ struct Chunk<'a> {
     /// `[row][head][head dim]`.
     attended: Vec<f32>,
     gated: Vec<f32>,
+    /// Rounded rows on their way into an integer projection.
+    rounded: Vec<int8::RowBlock>,
     /// `[row][half head dim]`.
     cos: Vec<f32>,
     sin: Vec<f32>,
@@ -159,6 +163,7 @@ impl<'a> Chunk<'a> {
             fused: vec![0.0; (held + 1) * config.qkv_columns().max(2 * config.feed_forward)],
             attended: vec![0.0; held * query_width],
             gated: vec![0.0; held * config.feed_forward],
+            rounded: Vec::new(),
             residual,
             cos,
             sin,
@@ -287,18 +292,25 @@ impl<'a> Chunk<'a> {
         stride: usize,
         accumulate: bool,
     ) {
-        let rows = self.rows.max(MIN_ROWS);
+        let rows = self.rows;
         let decoder = self.decoder;
+        let mut rounded = std::mem::take(&mut self.rounded);
         let (x, out) = buffers(self);
-        decoder.clock.time(Part::Projections, || {
-            multiply_parallel(
+        let out = Output { data: out, stride, accumulate };
+        decoder.clock.time(Part::Projections, || match projection {
+            Projection::F32 { inputs, outputs, data } => multiply_parallel(
                 &decoder.pool,
-                Shape { rows, inner: projection.inputs, columns: projection.outputs },
-                Rows { data: x, stride: projection.inputs },
-                Operand { data: &projection.data, layout: Layout::ByInput { stride: projection.outputs } },
-                Output { data: out, stride, accumulate },
-            );
+                Shape { rows: rows.max(MIN_ROWS), inner: *inputs, columns: *outputs },
+                Rows { data: x, stride: *inputs },
+                Operand { data, layout: Layout::ByInput { stride: *outputs } },
+                out,
+            ),
+            Projection::Int8(packed) => {
+                let x = Rows { data: x, stride: packed.inputs() };
+                int8::multiply(&decoder.pool, packed, (rows, x), &mut rounded, out);
+            }
         });
+        self.rounded = rounded;
     }
 }
 

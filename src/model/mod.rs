@@ -12,6 +12,7 @@ mod fetch;
 mod gguf;
 mod guard;
 mod head;
+mod int8;
 mod kernels;
 mod kv;
 #[doc(hidden)] // Public for benches/forward.rs only.

@@ -3,13 +3,28 @@
 use candle_core::{D, Tensor};
 
 use super::error::brief;
+use super::int8;
 use super::{DecoderConfig, Gguf, ModelError};
+use crate::numerics::Numerics;
 
-/// A projection, stored `[inputs, outputs]` so that gemm reads it without packing.
-pub struct Projection {
-    pub inputs: usize,
-    pub outputs: usize,
-    pub data: Vec<f32>,
+/// A projection.
+pub enum Projection {
+    /// Stored `[inputs, outputs]`, so that gemm reads it without packing.
+    F32 {
+        inputs: usize,
+        outputs: usize,
+        data: Vec<f32>,
+    },
+    Int8(int8::Packed),
+}
+
+impl Projection {
+    fn parameters(&self) -> usize {
+        match self {
+            Self::F32 { data, .. } => data.len(),
+            Self::Int8(packed) => packed.inputs() * packed.outputs(),
+        }
+    }
 }
 
 /// One decoder block.
@@ -36,14 +51,14 @@ pub struct Weights {
 
 impl Weights {
     /// Reads all tensors; a missing, misshapen, non-finite or unknown one is named.
-    pub fn load(gguf: &Gguf, config: &DecoderConfig) -> Result<Self, ModelError> {
+    pub fn load(gguf: &Gguf, config: &DecoderConfig, numerics: Numerics) -> Result<Self, ModelError> {
         if let Some(name) = gguf.tensor_names().filter(|name| !is_computed(name, config.layers)).min() {
             return Err(ModelError::Unsupported(format!(
                 "the tensor {name} of {} takes part in no computation that is supported",
                 gguf.path().display()
             )));
         }
-        let reader = Reader { gguf };
+        let reader = Reader { gguf, numerics };
         let (hidden, vocabulary) = (config.hidden, config.vocabulary);
         let head = if gguf.has_tensor("output.weight") {
             Some(reader.flat("output.weight", &[vocabulary, hidden])?)
@@ -62,7 +77,7 @@ impl Weights {
     pub fn parameters(&self) -> u64 {
         let blocks = self.blocks.iter().map(|block| {
             let projections = [&block.qkv, &block.attention_output, &block.gate_up, &block.down];
-            projections.map(|projection| projection.data.len()).iter().sum::<usize>()
+            projections.map(Projection::parameters).iter().sum::<usize>()
                 + block.attention_norm.len()
                 + block.feed_forward_norm.len()
         });
@@ -85,6 +100,7 @@ fn is_computed(name: &str, layers: usize) -> bool {
 
 struct Reader<'a> {
     gguf: &'a Gguf,
+    numerics: Numerics,
 }
 
 impl Reader<'_> {
@@ -131,15 +147,20 @@ impl Reader<'_> {
         self.finite(name, values.map_err(|error| self.unreadable(name, &error))?)
     }
 
-    /// Stacks `[outputs, inputs]` tensors by output and transposes the stack.
+    /// Stacks `[outputs, inputs]` tensors by output, and transposes or packs the stack.
     fn side_by_side(&self, name: &str, parts: &[Tensor]) -> Result<Projection, ModelError> {
         let stacked = Tensor::cat(parts, 0).map_err(|error| self.unreadable(name, &error))?;
         let (outputs, inputs) = stacked.dims2().map_err(|error| self.unreadable(name, &error))?;
-        let transposed = stacked
-            .transpose(D::Minus1, D::Minus2)
-            .and_then(|tensor| tensor.contiguous()?.flatten_all()?.to_vec1::<f32>());
-        let data = self.finite(name, transposed.map_err(|error| self.unreadable(name, &error))?)?;
-        Ok(Projection { inputs, outputs, data })
+        let laid_out = match self.numerics {
+            Numerics::F32 => stacked.transpose(D::Minus1, D::Minus2).and_then(|tensor| tensor.contiguous()),
+            Numerics::Int8 => Ok(stacked),
+        };
+        let values = laid_out.and_then(|tensor| tensor.flatten_all()?.to_vec1::<f32>());
+        let data = self.finite(name, values.map_err(|error| self.unreadable(name, &error))?)?;
+        Ok(match self.numerics {
+            Numerics::F32 => Projection::F32 { inputs, outputs, data },
+            Numerics::Int8 => Projection::Int8(int8::Packed::new(inputs, &data)),
+        })
     }
 
     fn finite(&self, name: &str, values: Vec<f32>) -> Result<Vec<f32>, ModelError> {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Dimension, Label};
 use crate::digest::Digest;
+use crate::numerics::Numerics;
 
 /// Probabilities of the three labels of one dimension; they sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -57,6 +58,8 @@ pub struct Provenance {
     pub layout: super::Layout,
     pub label_order: super::LabelOrder,
     pub calibration: super::Calibration,
+    /// Arithmetic of the model.
+    pub numerics: Numerics,
 }
 
 /// Tokens of one judgement.

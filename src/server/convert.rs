@@ -3,6 +3,7 @@
 use tonic_types::FieldViolation;
 
 use super::{pb, status};
+use crate::numerics::Numerics;
 use crate::persona::{Persona, Polarity, Trait, TraitTarget};
 use crate::prism::{
     Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, Turn, Verdict,
@@ -166,6 +167,7 @@ on_wire!(LabelOrder: Released, Content, Cyclic, All);
 on_wire!(Calibration: None, Contextual);
 on_wire!(Lane: Guard, Train, Batch);
 on_wire!(CacheControl: Use, Refresh, Off);
+on_wire!(Numerics: F32, Int8);
 
 /// The result of the candidate at `index`.
 pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> pb::CandidateResult {
@@ -203,6 +205,7 @@ pub fn verdict(verdict: Verdict) -> pb::Verdict {
             layout: judge.layout.number(),
             label_order: judge.label_order.number(),
             calibration: judge.calibration.number(),
+            numerics: judge.numerics.number(),
         }),
         tokens: Some(pb::TokenCounts { prompt: verdict.tokens.prompt, computed: verdict.tokens.computed }),
         cached: verdict.cached,
@@ -236,6 +239,7 @@ pub fn info(info: JudgeInfo) -> pb::GetJudgeInfoResponse {
         vocabulary: info.vocabulary as u64,
         answer_slot: info.answer_slot.to_vec(),
         threads: u32::try_from(info.threads).unwrap_or(u32::MAX),
+        numerics: info.numerics.number(),
         options: Some(pb::Options {
             evidence: Some(options.evidence.number()),
             layout: Some(options.layout.number()),
@@ -272,6 +276,7 @@ mod tests {
         all_numbers::<Calibration>(2);
         all_numbers::<Lane>(3);
         all_numbers::<CacheControl>(3);
+        all_numbers::<Numerics>(2);
     }
 
     #[test]

@@ -24,7 +24,9 @@ use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
 use crate::prism::*;
-use crate::service::{CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, OptionOverrides, Scored};
+use crate::service::{
+    CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Numerics, OptionOverrides, Scored,
+};
 
 /// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
 struct Fake {
@@ -99,6 +101,7 @@ impl Scorer for Fake {
             vocabulary: 3,
             answer_slot: ["A".into(), "B".into(), "C".into()],
             threads: 1,
+            numerics: Numerics::F32,
             options: Options {
                 evidence: EvidenceKind::LabelSlot,
                 layout: Layout::Shared,
@@ -158,6 +161,7 @@ fn verdict(id: &str) -> Verdict {
             layout: Layout::Shared,
             label_order: LabelOrder::Cyclic,
             calibration: Calibration::None,
+            numerics: Numerics::Int8,
         },
         tokens: TokenCounts { prompt: 9, computed: 3 },
         cached: true,

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::{CacheSettings, EngineSettings};
+use crate::numerics::Numerics;
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
 /// Parameters under which a backbone's letters are at chance, so that the likelihood is its default evidence.
@@ -23,6 +24,7 @@ pub struct JudgeConfig {
     pub prompt_template: Option<PathBuf>,
     /// None: the processors this process may use, cgroup quota included.
     pub threads: Option<usize>,
+    pub numerics: Numerics,
     pub answer_slot: AnswerSlot,
     pub overrides: OptionOverrides,
     pub engine: EngineSettings,

@@ -13,13 +13,11 @@ use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
 use crate::model::{Decoder, Gguf, TextModel};
+use crate::numerics::Numerics;
 use crate::prism::{LabelSpaces, Options, PromptTemplate, Provenance};
 
 /// Threads that prepare requests, at most: one is enough to keep a model busy.
 const PREPARE_THREADS: usize = 4;
-
-/// What may change the bits of a judgement besides the model and the request.
-const NUMERICS: &str = "cpu f32";
 
 /// One model, one label space, one template: `Send + Sync`, shared by all front ends.
 pub struct Judge {
@@ -37,8 +35,8 @@ pub(super) struct Identity {
     pub model: String,
     pub model_digest: Digest,
     pub parameters: u64,
+    pub numerics: Numerics,
     pub threads: usize,
-    pub numerics: &'static str,
     /// The part of the prompt digest that no option changes.
     prompt: digest::Builder,
 }
@@ -55,7 +53,7 @@ impl Judge {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let gguf = Gguf::open(&config.model_path)?;
-        let decoder = Decoder::load(&gguf, threads)?;
+        let decoder = Decoder::load(&gguf, config.numerics, threads)?;
         let text = TextModel::from_gguf(&gguf)?;
         let model_digest = Digest::of_bytes(gguf.bytes());
         drop(gguf);
@@ -67,7 +65,7 @@ impl Judge {
             .field("chat_template", text.template().source().as_bytes())
             .field("answer_slot", slot.letters.concat().as_bytes());
         let model = config.model_name.clone();
-        let identity = Identity { model, model_digest, parameters, threads, numerics: NUMERICS, prompt };
+        let identity = Identity { model, model_digest, parameters, threads, numerics: config.numerics, prompt };
         let limit = engine.config().context_length;
         Ok(Self {
             wording: Arc::new(Wording { text, spaces, template, slot, limit }),
@@ -105,6 +103,7 @@ impl Judge {
             layout: options.layout,
             label_order: options.label_order,
             calibration: options.calibration,
+            numerics: self.identity.numerics,
         }
     }
 }

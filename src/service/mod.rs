@@ -22,3 +22,4 @@ pub use score::Scored;
 
 pub use crate::cache::{CacheControl, CacheSettings};
 pub use crate::engine::{Cancel, EngineSettings, Health, Lane, Overloaded};
+pub use crate::numerics::Numerics;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::wording::Wording;
 use super::{Call, Judge, JudgeError, OptionOverrides, tokens};
 use crate::digest::Digest;
+use crate::numerics::Numerics;
 use crate::prism::{Candidate, Dimension, Group, InversePrompt, Label, LabelSpace, Options, Read, Verdict, plan};
 
 /// What a judge says of itself.
@@ -23,6 +24,7 @@ pub struct JudgeInfo {
     /// The spelling of the three letters at the answer slot, e.g. ["A", "B", "C"].
     pub answer_slot: [String; 3],
     pub threads: usize,
+    pub numerics: Numerics,
     pub options: Options,
 }
 
@@ -68,6 +70,7 @@ impl Judge {
             vocabulary: backbone.vocabulary,
             answer_slot: self.wording.slot.letters.map(str::to_owned),
             threads: identity.threads,
+            numerics: identity.numerics,
             options: self.options,
         }
     }

@@ -169,7 +169,6 @@ impl Asked<'_> {
         QuestionKey::new(&Question {
             judge: &self.provenance,
             options: &self.options,
-            numerics: self.judge.identity.numerics,
             tenant: &self.call.tenant,
             persona: &self.group.persona,
             context: &self.group.context,

@@ -8,7 +8,10 @@ use serde_json::Value;
 /// The binary, free of the caller's own settings.
 pub fn binary(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prism-judge"));
-    command.args(args).env_remove("PRISM_JUDGE_MODEL").env_remove("RUST_LOG");
+    command.args(args);
+    for name in ["PRISM_JUDGE_MODEL", "PRISM_JUDGE_NUMERICS", "RUST_LOG"] {
+        command.env_remove(name);
+    }
     command
 }
 

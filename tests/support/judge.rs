@@ -1,29 +1,34 @@
 //! The judge on the default backbone, and what tests ask it.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
 use prism_judge::service::{
-    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, OptionOverrides,
+    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, Numerics,
+    OptionOverrides,
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
-pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| {
-    let config = JudgeConfig {
+pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| Some(Judge::open(&config(super::backbone()?)).unwrap()));
+
+/// A judge of the model at `path` as it is without any setting.
+pub fn config(path: PathBuf) -> JudgeConfig {
+    JudgeConfig {
         model_name: DEFAULT_MODEL.to_owned(),
-        model_path: super::backbone()?,
+        model_path: path,
         label_spaces: None,
         prompt_template: None,
         threads: None,
+        numerics: Numerics::F32,
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
-    };
-    Some(Judge::open(&config).unwrap())
-});
+    }
+}
 
 pub const LIKELIHOOD: OptionOverrides = overrides(EvidenceKind::Likelihood, None);
 pub const LABEL_SLOT: OptionOverrides = overrides(EvidenceKind::LabelSlot, None);

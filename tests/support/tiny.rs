@@ -8,6 +8,7 @@ use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use prism_judge::model::{Decoder, Gguf, ModelError};
+use prism_judge::numerics::Numerics;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -100,6 +101,19 @@ impl Tiny {
         Self { shape, metadata, tensors }
     }
 
+    /// A model that tokenises and converses as the one at `path` does, and knows nothing.
+    pub fn speaking_as(path: &Path, seed: u64) -> Self {
+        let content = gguf_file::Content::read(&mut File::open(path).unwrap()).unwrap();
+        let vocabulary = match &content.metadata["tokenizer.ggml.tokens"] {
+            Value::Array(tokens) => tokens.len(),
+            other => panic!("tokens are {other:?}"),
+        };
+        let mut tiny = Self::new(Shape { vocabulary, context: 8192, ..Shape::default() }, seed);
+        let of_text = content.metadata.into_iter().filter(|(key, _)| key.starts_with("tokenizer."));
+        tiny.metadata.extend(of_text);
+        tiny
+    }
+
     pub fn values(&self, name: &str) -> &[f32] {
         &self.tensors[name].1
     }
@@ -131,13 +145,21 @@ impl Tiny {
     }
 
     pub fn load(&self, threads: usize) -> Result<Decoder, ModelError> {
+        self.load_in(Numerics::F32, threads)
+    }
+
+    fn load_in(&self, numerics: Numerics, threads: usize) -> Result<Decoder, ModelError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         self.write(file.path());
-        Decoder::load(&Gguf::open(file.path())?, threads)
+        Decoder::load(&Gguf::open(file.path())?, numerics, threads)
     }
 
     pub fn decoder(&self, threads: usize) -> Decoder {
-        self.load(threads).unwrap()
+        self.decoder_in(Numerics::F32, threads)
+    }
+
+    pub fn decoder_in(&self, numerics: Numerics, threads: usize) -> Decoder {
+        self.load_in(numerics, threads).unwrap()
     }
 
     /// Log-probabilities of every token after every position of `ids`: the textbook, one number at a time, in f64.
