@@ -3,6 +3,7 @@
 CARGO ?= cargo
 PYTHON ?= python3
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/prism-judge
+LOAD := $(or $(CARGO_TARGET_DIR),target)/release/examples/load
 VENV := .venv
 BUF := $(VENV)/bin/buf
 BUF_VERSION := 1.75.0
@@ -11,6 +12,8 @@ PEER := scripts/peers/llama_cpp
 # MODEL=... judges with another model, by name or by the path of its GGUF file.
 MODEL ?=
 FILE = $(abspath $(or $(MODEL),$(shell $(BINARY) models fetch)))
+# BENCH_FLAGS="--rounds 3" and the like go to scripts/bench.py.
+BENCH_FLAGS ?=
 FILES ?= $(wildcard $(DATA)/*big5*.jsonl $(DATA)/diagnosis.dev.jsonl)
 
 .DEFAULT_GOAL := help
@@ -64,6 +67,52 @@ serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
 .PHONY: bench-quality
 bench-quality: model ## AUC, P-AUC and G-Acc on ../shared/data/dev (FILES="..." MODEL=...)
 	$(BINARY) bench $(addprefix --model ,$(MODEL)) $(FILES)
+
+BENCH = $(PYTHON) scripts/bench.py --model $(FILE) --binary $(BINARY) --load $(LOAD) --cargo $(CARGO) $(BENCH_FLAGS)
+
+.PHONY: bench
+bench: bench-build $(PEER)/node_modules ## every figure of docs/performance.md but the soak, about 25 minutes (needs Node 20)
+	$(BENCH) all
+
+.PHONY: bench-build
+bench-build: model
+	$(CARGO) build --release --locked --example load
+
+.PHONY: bench-tokens
+bench-tokens: model ## tokens per judgement against the published script
+	$(BENCH) tokens
+
+.PHONY: bench-peer
+bench-peer: model $(PEER)/node_modules ## judgements per second against llama.cpp (needs Node 20)
+	$(BENCH) peer
+
+.PHONY: bench-forward
+bench-forward: model ## the forward pass against the machine's f32 peak
+	$(BENCH) forward
+
+.PHONY: bench-cached
+bench-cached: bench-build ## calls that the verdict cache answers
+	$(BENCH) cached
+
+.PHONY: bench-growth
+bench-growth: model ## cost with more candidates and more context
+	$(BENCH) growth
+
+.PHONY: load-guard
+load-guard: bench-build ## guard calls beside bursts of 4,096 candidates
+	$(BENCH) guard
+
+.PHONY: load-overload
+load-overload: bench-build ## five times what the server can do, then half
+	$(BENCH) overload
+
+.PHONY: load-deadlines
+load-deadlines: bench-build ## 10,000 calls with small budgets under overload
+	$(BENCH) deadlines
+
+.PHONY: load-soak
+load-soak: bench-build ## ten minutes of mixed load: memory
+	$(BENCH) soak
 
 .PHONY: bench-int8
 bench-int8: model ## how far int8 moves the scores of bench-quality's files from f32's (FILES="..." MODEL=...)

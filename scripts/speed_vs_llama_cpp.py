@@ -14,79 +14,21 @@ Exit status: 0 if the ratio reaches --min-ratio, 1 if it does not, 2 if the meas
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
-import shlex
 import statistics
-import subprocess
 import sys
-import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-ROOT = Path(__file__).resolve().parent.parent
-REPLY_TIMEOUT_S = 120.0
+from benchmark.programs import PEER, ROOT, MeasurementError, Turns
 
 
-class MeasurementError(Exception):
-    """A peer could not be started or did not answer as agreed."""
-
-
-class Peer:
-    """A program that runs one prefill for every line it is sent."""
-
-    def __init__(self, name: str, command: list[str], tokens: int) -> None:
-        self.name = name
-        self.tokens = tokens
-        self.command = command
-        try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-            )
-        except OSError as error:
-            raise MeasurementError(f"{name}: cannot start {shlex.join(command)}: {error}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()  # the end of stdin asks the peer to finish
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def prefill(self) -> float:
-        """Run one prefill and return its speed in tokens per second."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        watchdog = threading.Timer(REPLY_TIMEOUT_S, self._process.kill)
-        watchdog.start()
-        try:
-            self._process.stdin.write("\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        finally:
-            watchdog.cancel()
-        try:
-            reply = json.loads(line)
-            tokens, seconds = int(reply["tokens"]), float(reply["seconds"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise MeasurementError(
-                f"{self.name}: expected one JSON line with tokens and seconds, got {line!r} "
-                f"from {shlex.join(self.command)}"
-            ) from error
-        if tokens != self.tokens or seconds <= 0:
-            raise MeasurementError(f"{self.name}: asked for {self.tokens} tokens, got {line!r}")
-        return tokens / seconds
+def prefill(peer: Turns, tokens: int) -> float:
+    """Run one prefill and return its speed in tokens per second."""
+    reply = peer.ask()
+    if reply["tokens"] != tokens:
+        raise MeasurementError(f"{peer.name}: asked for {tokens} tokens, got {reply}")
+    return tokens / float(reply["seconds"])
 
 
 def arguments() -> argparse.Namespace:
@@ -107,21 +49,20 @@ def arguments() -> argparse.Namespace:
 
 def measure(args: argparse.Namespace) -> dict[str, list[float]]:
     """Tokens per second of every round, by the peer's name."""
-    script = ROOT / "scripts" / "peers" / "llama_cpp" / "speed.mjs"
     size, threads = str(args.tokens), str(args.threads)
     ours = [str(args.binary), "debug-prefill", "--model", str(args.model), "--tokens", size, "--threads", threads]
-    theirs = [args.node, str(script), str(args.model), size, "0", threads]
+    theirs = [args.node, str(PEER / "speed.mjs"), str(args.model), size, "0", threads]
     if args.peer == "f32":
         theirs = [*ours, "--numerics", "f32"]
     ours += ["--numerics", args.numerics]
-    with Peer("prism-judge", ours, args.tokens) as judge, Peer(args.peer, theirs, args.tokens) as other:
+    with Turns("prism-judge", ours) as judge, Turns(args.peer, theirs) as other:
         peers = [judge, other]
         for peer in peers:
-            peer.prefill()  # waits for the load and any warm-up; not counted
+            prefill(peer, args.tokens)  # waits for the load and any warm-up; not counted
         speeds: dict[str, list[float]] = {peer.name: [] for peer in peers}
         for _ in range(args.rounds):
             for peer in peers:
-                speeds[peer.name].append(peer.prefill())
+                speeds[peer.name].append(prefill(peer, args.tokens))
             peers.reverse()
         return speeds
 

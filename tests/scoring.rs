@@ -221,3 +221,21 @@ fn an_output_file_gets_the_verdicts() {
     assert!(output.stdout.is_empty());
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("{\"id\":\"a\",\"s_prism\":"));
 }
+
+#[test]
+fn the_prompts_that_are_exported_are_those_that_are_judged() {
+    let Some(_) = support::backbone() else { return };
+    let rows = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(rows.path(), row("a", "extraversion", "high", "Yes! Who else is in?")).unwrap();
+    let path = rows.path().to_str().unwrap();
+    for (evidence, prompts, read) in [("likelihood", 6, "span"), ("label_slot", 3, "next")] {
+        let exported = json_lines(&run(&["debug-prompts", path, "--evidence", evidence], b""));
+        assert_eq!(exported.len(), prompts);
+        assert!(exported.iter().all(|prompt| prompt[read].is_array()));
+        let output = run(&["debug-score", path, "--evidence", evidence], b"\n");
+        let [judged] = &json_lines(&output)[..] else { panic!("{}", stderr(&output)) };
+        let tokens: usize = exported.iter().map(|prompt| prompt["ids"].as_array().unwrap().len()).sum();
+        assert_eq!(judged["prompt_tokens"], tokens);
+        assert_eq!(judged["judgements"], 1);
+    }
+}

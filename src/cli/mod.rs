@@ -2,7 +2,10 @@
 
 mod bars;
 mod bench;
+mod debug_passes;
 mod debug_prefill;
+mod debug_prompts;
+mod debug_score;
 mod demo;
 mod drive;
 mod engine_args;
@@ -52,7 +55,13 @@ enum Command {
     Bench(bench::Args),
     Serve(serve::Args),
     #[command(hide = true)]
+    DebugPasses(debug_passes::Args),
+    #[command(hide = true)]
     DebugPrefill(debug_prefill::Args),
+    #[command(hide = true)]
+    DebugPrompts(debug_prompts::Args),
+    #[command(hide = true)]
+    DebugScore(debug_score::Args),
 }
 
 /// Parses the command line, runs the subcommand and gives the exit status.
@@ -72,7 +81,10 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::DebugPasses(args) => debug_passes::run(&args),
         Command::DebugPrefill(args) => debug_prefill::run(&args),
+        Command::DebugPrompts(args) => debug_prompts::run(&args),
+        Command::DebugScore(args) => debug_score::run(&args),
     };
     exit::code(outcome)
 }

@@ -5,6 +5,7 @@ mod config;
 mod error;
 mod judge;
 mod pool;
+mod prompts;
 mod report;
 mod score;
 mod slot;
@@ -15,6 +16,7 @@ pub use call::Call;
 pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
+pub use prompts::TokenPrompt;
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 pub use score::Scored;
 
