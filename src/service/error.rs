@@ -25,9 +25,13 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Whether everybody who asks the same gets the same error; if not, it is the caller's own.
+    /// Whether everybody who asks the same about a candidate gets the same error; if not, it is the caller's own.
     pub(super) fn is_everybodys(self) -> bool {
-        matches!(self, Self::InvalidArgument | Self::NonFinite)
+        match self {
+            // An input that breaks the model breaks it for everybody: one who waits must not try in turn.
+            Self::InvalidArgument | Self::NonFinite | Self::Internal => true,
+            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::Unavailable => false,
+        }
     }
 }
 
