@@ -37,7 +37,7 @@ def nine_passes(binary: Path, rows: Path) -> float:
     lines = workloads.prompts(binary, rows, *RELEASED)
     candidates = {(line["group"], line["candidate"]) for line in lines}
     tokens: int = sum(len(line["ids"]) for line in lines)
-    return PASSES * tokens / len(candidates)
+    return float(PASSES * tokens / len(candidates))
 
 
 def run(args: Namespace) -> list[Target]:
