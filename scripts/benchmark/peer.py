@@ -80,10 +80,10 @@ def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     """Ours, llama.cpp and nine full passes, one group each in turn."""
     flags = ["--evidence", estimator]
     prompts = workloads.save_prompts(
-        rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.binary, rows, *flags)
+        rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.judge, rows, *flags)
     )
     released = workloads.save_prompts(
-        rows.with_suffix(".released.prompts"), workloads.prompts(args.binary, rows, *RELEASED)
+        rows.with_suffix(".released.prompts"), workloads.prompts(args.judge, rows, *RELEASED)
     )
     threads = str(args.threads)
     model = str(args.model)
@@ -133,7 +133,7 @@ def run(args: Namespace) -> list[Target]:
         raise MeasurementError("llama.cpp is missing: it needs Node 20 and `npm ci` in scripts/peers/llama_cpp")
     busy = report.load()
     groups = [Group("peer-read", READ)] + [Group(f"peer-{index}", SHAPE) for index in range(args.rounds + 1)]
-    rows = workloads.fitted(args.binary, report.RESULTS / "peer.jsonl", groups)
+    rows = workloads.fitted(args.judge, report.RESULTS / "peer.jsonl", groups)
     results = {estimator: measure(args, estimator, rows) for estimator in ESTIMATORS}
     lines, targets = [], []
     for estimator, result in results.items():
