@@ -12,6 +12,7 @@ use gemm::Parallelism;
 use prism_judge::engine::{Cancel, Prompt, Read, run};
 use prism_judge::model::matmul::{Layout, Operand, Output, Rows, Shape, multiply_parallel};
 use prism_judge::model::{Decoder, DecoderConfig, Gguf, Part, registry};
+use prism_judge::numerics::Numerics;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ struct Work {
 fn main() {
     let options = Options::parse();
     let gguf = Gguf::open(&registry::resolve(registry::DEFAULT_MODEL).unwrap()).unwrap();
-    let decoder = Decoder::load(&gguf, options.threads).unwrap();
+    let decoder = Decoder::load(&gguf, Numerics::F32, options.threads).unwrap();
     let mut cases = cases(decoder.config().vocabulary as u64);
     cases.retain(|case| case.name.contains(&options.only));
     let mut peak = Peak::new(decoder.config(), options.threads);

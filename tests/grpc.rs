@@ -147,12 +147,17 @@ async fn same_bits(flags: &[&str], numerics: pb::Numerics) -> Vec<f64> {
             persona: persona(),
             context: context(),
             candidate: Some(candidate),
+            cache: pb::CacheControl::Off as i32,
             ..pb::ScoreRequest::default()
         };
+        let cached = pb::ScoreRequest { cache: pb::CacheControl::Use as i32, ..request.clone() };
         let mut alone = server.judge().score(request).await.unwrap().into_inner().verdict.unwrap();
         // A group shares tokens; the judgement is the same.
         alone.tokens = in_group.tokens;
         assert_eq!(alone, in_group);
+        let cached = server.judge().score(cached).await.unwrap().into_inner().verdict.unwrap();
+        let tokens = pb::TokenCounts { computed: 0, ..in_group.tokens.unwrap() };
+        assert_eq!(cached, pb::Verdict { tokens: Some(tokens), cached: true, ..in_group });
     }
     let info = server.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
     assert_eq!((info.model.as_str(), info.numerics()), ("smollm2-135m-instruct", numerics));

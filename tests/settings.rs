@@ -22,6 +22,14 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         (vec!["models", "fetch", "smolm2"], "smollm2-135m-instruct"),
         (vec!["models", "verify", "smolm2"], "smollm2-135m-instruct"),
         (vec!["serve", "--listen", "here"], "HOST:PORT"),
+        (vec!["serve", "--chunk-tokens", "0"], "--chunk-tokens <N>': it must be a whole number from 1 to 65536"),
+        (vec!["serve", "--kv-cache-mb", "0"], "--kv-cache-mb"),
+        (vec!["serve", "--queue-tokens-guard", "many"], "--queue-tokens-guard"),
+        (vec!["serve", "--verdict-cache-ttl-s", "1.5"], "--verdict-cache-ttl-s"),
+        (
+            vec!["serve", "--chunk-tokens", "512", "--max-batch-tokens", "256"],
+            "--chunk-tokens 512 is more than --max-batch-tokens 256",
+        ),
         (vec!["bench"], "FILE"),
         (vec!["judge"], "unrecognized subcommand"),
         (vec!["explain", "--persona", "x"], "--response"),
@@ -32,6 +40,19 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
         assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_wrong_variable_is_named_by_its_flag_and_an_empty_one_is_none() {
+    let serve = |value: &str| {
+        let mut command = support::cli::binary(&["serve", "--model", "no-such-model"]);
+        let output = command.env("PRISM_JUDGE_BATCH_DELAY_MS", value).output().unwrap();
+        assert_eq!(output.status.code(), Some(64));
+        stderr(&output)
+    };
+    assert!(serve("soon").contains("--batch-delay-ms"));
+    // The next thing that is wrong.
+    assert!(serve("").contains("no-such-model"));
 }
 
 #[test]

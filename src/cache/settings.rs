@@ -28,9 +28,13 @@ pub struct CacheSettings {
     pub ttl: Option<Duration>,
 }
 
-impl Default for CacheSettings {
+impl CacheSettings {
     /// About 100,000 judgements.
+    pub const DEFAULT: Self = Self { bytes: 64 << 20, ttl: None };
+}
+
+impl Default for CacheSettings {
     fn default() -> Self {
-        Self { bytes: 64 << 20, ttl: None }
+        Self::DEFAULT
     }
 }

@@ -9,6 +9,11 @@ use crate::service::{CacheSettings, EngineSettings};
 
 const MIB: usize = 1 << 20;
 
+const ENGINE: EngineSettings = EngineSettings::DEFAULT;
+
+/// The verdict cache's default size, in MiB.
+const VERDICTS: usize = CacheSettings::DEFAULT.bytes as usize / MIB;
+
 /// Most that any count or size may be.
 const MOST: usize = 1 << 40;
 
@@ -18,11 +23,11 @@ const MOST: usize = 1 << 40;
 pub struct EngineArgs {
     /// Tokens of one forward pass, at most: work can be stopped or overtaken between passes.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_CHUNK_TOKENS")]
-    #[arg(default_value_t = engine().chunk_tokens, value_parser = whole(1, 65_536, engine().chunk_tokens))]
+    #[arg(default_value_t = ENGINE.chunk_tokens, value_parser = whole(1, 65_536, ENGINE.chunk_tokens))]
     chunk_tokens: usize,
-    /// Tokens that are worked on at a time; what arrives beyond that waits in its lane.
+    /// Tokens of one lane that are worked on at a time; what arrives beyond that waits. Guard calls never wait.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_MAX_BATCH_TOKENS")]
-    #[arg(default_value_t = engine().max_batch_tokens, value_parser = whole(1, MOST, engine().max_batch_tokens))]
+    #[arg(default_value_t = ENGINE.max_batch_tokens, value_parser = whole(1, MOST, ENGINE.max_batch_tokens))]
     max_batch_tokens: usize,
     /// How long an idle model waits after the first call for others to run with it. Guard calls never wait.
     #[arg(long, value_name = "MS", env = "PRISM_JUDGE_BATCH_DELAY_MS")]
@@ -30,23 +35,23 @@ pub struct EngineArgs {
     batch_delay_ms: usize,
     /// Memory for the keys and values of text under way and of text that may come again, in MiB.
     #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_KV_CACHE_MB")]
-    #[arg(default_value_t = engine().kv_bytes / MIB, value_parser = whole(1, MOST / MIB, engine().kv_bytes / MIB))]
+    #[arg(default_value_t = ENGINE.kv_bytes / MIB, value_parser = whole(1, MOST / MIB, ENGINE.kv_bytes / MIB))]
     kv_cache_mb: usize,
     /// Tokens that may wait or run in the guard lane; a call beyond that is refused at once.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_GUARD")]
-    #[arg(default_value_t = engine().queue_tokens[0], value_parser = whole(1, MOST, engine().queue_tokens[0]))]
+    #[arg(default_value_t = ENGINE.queue_tokens[0], value_parser = whole(1, MOST, ENGINE.queue_tokens[0]))]
     queue_tokens_guard: usize,
     /// The same for the train lane.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_TRAIN")]
-    #[arg(default_value_t = engine().queue_tokens[1], value_parser = whole(1, MOST, engine().queue_tokens[1]))]
+    #[arg(default_value_t = ENGINE.queue_tokens[1], value_parser = whole(1, MOST, ENGINE.queue_tokens[1]))]
     queue_tokens_train: usize,
     /// The same for the batch lane.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_BATCH")]
-    #[arg(default_value_t = engine().queue_tokens[2], value_parser = whole(1, MOST, engine().queue_tokens[2]))]
+    #[arg(default_value_t = ENGINE.queue_tokens[2], value_parser = whole(1, MOST, ENGINE.queue_tokens[2]))]
     queue_tokens_batch: usize,
     /// Memory for verdicts, in MiB, about 1,500 in each; 0 keeps none.
     #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_VERDICT_CACHE_MB")]
-    #[arg(default_value_t = verdicts(), value_parser = whole(0, MOST / MIB, verdicts()))]
+    #[arg(default_value_t = VERDICTS, value_parser = whole(0, MOST / MIB, VERDICTS))]
     verdict_cache_mb: usize,
     /// How long a verdict is kept, in seconds; 0: for ever.
     #[arg(long, value_name = "S", env = "PRISM_JUDGE_VERDICT_CACHE_TTL_S")]
@@ -76,14 +81,6 @@ impl EngineArgs {
         let ttl = Some(Duration::from_secs(self.verdict_cache_ttl_s as u64)).filter(|ttl| !ttl.is_zero());
         CacheSettings { bytes: (self.verdict_cache_mb * MIB) as u64, ttl }
     }
-}
-
-fn engine() -> EngineSettings {
-    EngineSettings::default()
-}
-
-fn verdicts() -> usize {
-    CacheSettings::default().bytes as usize / MIB
 }
 
 /// Reads a whole number from `least` to `most`; an empty text, which is what compose files make of a variable that is

@@ -8,10 +8,12 @@ use serde_json::Value;
 /// The binary, free of the caller's own settings.
 pub fn binary(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prism-judge"));
-    command.args(args);
-    for name in ["PRISM_JUDGE_MODEL", "PRISM_JUDGE_NUMERICS", "RUST_LOG"] {
+    let own = |name: &str| name.starts_with("PRISM_JUDGE_") && name != "PRISM_JUDGE_CACHE";
+    let settings = std::env::vars().map(|(name, _)| name).filter(|name| own(name));
+    for name in settings.chain(["RUST_LOG".to_owned()]) {
         command.env_remove(name);
     }
+    command.args(args);
     command
 }
 

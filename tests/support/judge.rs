@@ -12,7 +12,7 @@ use prism_judge::service::{
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
-pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| Some(Judge::open(&config(super::backbone()?)).unwrap()));
+pub static JUDGE: LazyLock<Option<Judge>> = LazyLock::new(|| Some(open(config(super::backbone()?))));
 
 /// A judge of the model at `path` as it is without any setting.
 pub fn config(path: PathBuf) -> JudgeConfig {
@@ -28,6 +28,11 @@ pub fn config(path: PathBuf) -> JudgeConfig {
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
     }
+}
+
+/// Opens a judge on a thread of its own: opening blocks, and the test may be inside an async runtime.
+pub fn open(config: JudgeConfig) -> Judge {
+    std::thread::scope(|scope| scope.spawn(|| Judge::open(&config).unwrap()).join().unwrap())
 }
 
 pub const LIKELIHOOD: OptionOverrides = overrides(EvidenceKind::Likelihood, None);

@@ -90,3 +90,11 @@ fn a_missing_file_is_named() {
     let error = PromptTemplate::load(Some(Path::new("no/such.jinja"))).unwrap_err().to_string();
     assert!(error.starts_with("the prompt template no/such.jinja cannot be read: "), "{error}");
 }
+
+#[test]
+fn a_template_tells_whether_its_prompts_may_depend_on_the_id() {
+    let labels = "{{ response }}{% for label in labels %}{{ label.description }}{% endfor %}";
+    let shows = |text: &str| PromptTemplate::parse("the file", &format!("{labels}{text}")).unwrap().shows_id();
+    assert!(!shows("") && !PromptTemplate::load(None).unwrap().shows_id());
+    assert!(shows("{{ case_id }}") && shows("{% if case_id == 'x' %}y{% endif %}") && shows("{{ debug() }}"));
+}
