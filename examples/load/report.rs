@@ -63,7 +63,7 @@ fn of_stream(stream: &Stream, calls: &[Call]) -> Value {
         "refused_ms": percentiles(of(Code::ResourceExhausted).map(|call| call.latency)),
         "refused_without_hint": refused - hinted,
         "later_than_deadline_by_10_ms": calls.iter().filter(|call| call.late.is_some_and(|late| late > LATE)).count(),
-        "latest_after_deadline_ms": calls.iter().filter_map(|call| call.late).fold(f64::NEG_INFINITY, f64::max).max(-1e9) * 1e3,
+        "latest_after_deadline_ms": calls.iter().filter_map(|call| call.late).reduce(f64::max).map(|late| late * 1e3),
     })
 }
 
