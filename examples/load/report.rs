@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tonic::Code;
 
 use super::calls::{Call, Log};
+use super::memory::Sample;
 use super::stream::Stream;
 
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -31,7 +32,7 @@ pub async fn progress(streams: Vec<Stream>, logs: Vec<Log>, start: Instant, leng
 }
 
 /// Everything that was measured. `finished` says whether all calls were answered.
-pub fn summary(streams: &[Stream], calls: &[Vec<Call>], memory: &[[f64; 2]], took: Duration, finished: bool) -> Value {
+pub fn summary(streams: &[Stream], calls: &[Vec<Call>], memory: &[Sample], took: Duration, finished: bool) -> Value {
     let streams: Vec<Value> = streams.iter().zip(calls).map(|(stream, calls)| of_stream(stream, calls)).collect();
     json!({ "seconds": took.as_secs_f64(), "all_answered": finished, "streams": streams, "resident_mib": memory })
 }
