@@ -57,7 +57,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--queue-tokens", type=int, default=1_400, help="the train lane's queue under overload")
     parser.add_argument("--memory-bound", type=float, default=MEMORY_BOUND_MIB, help="MiB that the soak may take")
     parser.add_argument("--calls", type=int, default=10_000, help="calls with deadlines")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.model = args.model.resolve()
+    args.judge = [str(args.binary), "--model", str(args.model)]
+    return args
 
 
 def main() -> int:

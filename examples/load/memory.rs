@@ -6,8 +6,16 @@ use std::time::{Duration, Instant};
 
 const INTERVAL: Duration = Duration::from_millis(500);
 
+/// Seconds of the run and MiB.
+pub type Sample = [f64; 2];
+
 /// Samples on a thread of its own until it is asked to finish.
-pub struct Sampler(Option<(Sender<()>, JoinHandle<Vec<[f64; 2]>>)>);
+pub struct Sampler(Option<Running>);
+
+struct Running {
+    stop: Sender<()>,
+    thread: JoinHandle<Vec<Sample>>,
+}
 
 impl Sampler {
     pub fn start(pid: Option<u32>, start: Instant) -> Self {
@@ -22,13 +30,12 @@ impl Sampler {
                     }
                 }
             };
-            (stop, std::thread::spawn(sample))
+            Running { stop, thread: std::thread::spawn(sample) }
         }))
     }
 
-    /// Seconds of the run and MiB.
-    pub fn finish(self) -> Vec<[f64; 2]> {
-        let samples = self.0.map(|(stop, thread)| {
+    pub fn finish(self) -> Vec<Sample> {
+        let samples = self.0.map(|Running { stop, thread }| {
             drop(stop);
             thread.join().unwrap_or_default()
         });

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tonic::Code;
 
 use super::calls::{Call, Log};
+use super::memory::Sample;
 use super::stream::Stream;
 
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -31,7 +32,7 @@ pub async fn progress(streams: Vec<Stream>, logs: Vec<Log>, start: Instant, leng
 }
 
 /// Everything that was measured. `finished` says whether all calls were answered.
-pub fn summary(streams: &[Stream], calls: &[Vec<Call>], memory: &[[f64; 2]], took: Duration, finished: bool) -> Value {
+pub fn summary(streams: &[Stream], calls: &[Vec<Call>], memory: &[Sample], took: Duration, finished: bool) -> Value {
     let streams: Vec<Value> = streams.iter().zip(calls).map(|(stream, calls)| of_stream(stream, calls)).collect();
     json!({ "seconds": took.as_secs_f64(), "all_answered": finished, "streams": streams, "resident_mib": memory })
 }
@@ -63,7 +64,7 @@ fn of_stream(stream: &Stream, calls: &[Call]) -> Value {
         "refused_ms": percentiles(of(Code::ResourceExhausted).map(|call| call.latency)),
         "refused_without_hint": refused - hinted,
         "later_than_deadline_by_10_ms": calls.iter().filter(|call| call.late.is_some_and(|late| late > LATE)).count(),
-        "latest_after_deadline_ms": calls.iter().filter_map(|call| call.late).fold(f64::NEG_INFINITY, f64::max).max(-1e9) * 1e3,
+        "latest_after_deadline_ms": calls.iter().filter_map(|call| call.late).reduce(f64::max).map(|late| late * 1e3),
     })
 }
 

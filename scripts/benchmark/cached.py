@@ -19,7 +19,7 @@ def run(args: Namespace) -> list[Target]:
     busy = report.load()
     results: dict[tuple[int, int], Json] = {}
     with Server(
-        args.binary, report.RESULTS / "cached.log", "--model", str(args.model), "--threads", str(args.threads)
+        [str(args.binary)], report.RESULTS / "cached.log", "--model", str(args.model), "--threads", str(args.threads)
     ) as server:
         for size in SIZES:
             content = f"rate=max,distinct={DISTINCT},candidates={size},context=40,reply=10"

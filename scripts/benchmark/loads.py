@@ -19,7 +19,10 @@ TRAIN = "context=20,reply=4,lane=train"
 def serve(args: Namespace, name: str, model: Path | None = None, *flags: str) -> Server:
     """A server for the load `name`."""
     log = report.RESULTS / f"{name}.log"
-    return Server(args.binary, log, "--model", str(model or args.model), "--threads", str(args.threads), *flags)
+    # The client stands for another machine: it goes first, so that its own waiting is not taken for the server's.
+    return Server(
+        ["nice", str(args.binary)], log, "--model", str(model or args.model), "--threads", str(args.threads), *flags
+    )
 
 
 # Every run of the load client sends other texts than those before it, which the server may remember.

@@ -15,8 +15,13 @@ from .tokens import PASSES, RELEASED
 from .workloads import Group, Shape
 
 SHAPE = Shape(candidates=8, prefix=300, reply=80)
+# Reading all of llama.cpp's log-probabilities is slow: a small group shows the agreement.
+READ = Shape(candidates=2, prefix=300, reply=80)
 DIMENSIONS = ["task_framing", "interpersonal_stance", "linguistic_style"]
 ESTIMATORS = ["likelihood", "label_slot"]
+# llama.cpp puts the logits in order when they are first read, and node-llama-cpp reads for all sequences at once: with
+# more than one thread it returns garbage.
+ONE_READER = {"UV_THREADPOOL_SIZE": "1"}
 # The scale that ours is given, so that its verdicts can be turned back into log-probabilities.
 LIKELIHOOD_T = 0.4
 
@@ -75,10 +80,10 @@ def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     """Ours, llama.cpp and nine full passes, one group each in turn."""
     flags = ["--evidence", estimator]
     prompts = workloads.save_prompts(
-        rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.binary, rows, *flags)
+        rows.with_suffix(f".{estimator}.prompts"), workloads.prompts(args.judge, rows, *flags)
     )
     released = workloads.save_prompts(
-        rows.with_suffix(".released.prompts"), workloads.prompts(args.binary, rows, *RELEASED)
+        rows.with_suffix(".released.prompts"), workloads.prompts(args.judge, rows, *RELEASED)
     )
     threads = str(args.threads)
     model = str(args.model)
@@ -89,7 +94,7 @@ def measure(args: Namespace, estimator: str, rows: Path) -> Json:
     with (
         Turns("prism-judge", ours) as judge,
         Turns("prism-judge int8", [*ours, "--numerics", "int8"]) as int8,
-        Turns("llama.cpp", theirs, cwd=PEER) as llama,
+        Turns("llama.cpp", theirs, cwd=PEER, env=ONE_READER) as llama,
         Turns("nine passes", [*passes, "--passes", str(PASSES)]) as nine,
     ):
         tell(f"{estimator}: warming up, and reading llama.cpp's log-probabilities")
@@ -100,8 +105,9 @@ def measure(args: Namespace, estimator: str, rows: Path) -> Json:
             if verdict["group"] != read["group"]:
                 raise MeasurementError(f"{ours_is.name} judges {verdict['group']}, llama.cpp {read['group']}")
             gaps[ours_is.name] = distance(verdict["verdicts"], read["log_probs"])
-        nine.ask()
         peers = [judge, int8, llama, nine]
+        for peer in peers:
+            peer.ask("time")
         replies: dict[str, list[Json]] = {peer.name: [] for peer in peers}
         for round_ in range(args.rounds):
             for peer in peers:
@@ -126,8 +132,8 @@ def run(args: Namespace) -> list[Target]:
     if shutil.which(args.node) is None or not (PEER / "node_modules").is_dir():
         raise MeasurementError("llama.cpp is missing: it needs Node 20 and `npm ci` in scripts/peers/llama_cpp")
     busy = report.load()
-    groups = [Group(f"peer-{index}", SHAPE) for index in range(args.rounds + 1)]
-    rows = workloads.fitted(args.binary, report.RESULTS / "peer.jsonl", groups)
+    groups = [Group("peer-read", READ)] + [Group(f"peer-{index}", SHAPE) for index in range(args.rounds + 1)]
+    rows = workloads.fitted(args.judge, report.RESULTS / "peer.jsonl", groups)
     results = {estimator: measure(args, estimator, rows) for estimator in ESTIMATORS}
     lines, targets = [], []
     for estimator, result in results.items():
@@ -157,7 +163,7 @@ def run(args: Namespace) -> list[Target]:
     table = report.table(["estimator", "program", "tokens per judgement", "judgements/s", "by round"], lines)
     text = (
         f"Groups of {SHAPE.candidates}, {SHAPE.prefix} tokens before the reply, replies of {SHAPE.reply} tokens, another "
-        f"group every round, {args.threads} threads, the three programs in turns, {args.rounds} rounds.\n\n{table}\n\n"
+        f"group every round, {args.threads} threads, the programs in turns, {args.rounds} rounds.\n\n{table}\n\n"
         f"{report.targets_table(targets)}\n\nAgreement in the same run, in nats: log-probability of the aligned reading "
         f"minus the others, ours minus llama.cpp's (which rounds activations to 8 bits, see "
         f"[correctness](correctness.md)).\n\n{gaps}"

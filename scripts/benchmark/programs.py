@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import signal
@@ -34,12 +35,20 @@ class Turns:
     a neighbour) falls on both.
     """
 
-    def __init__(self, name: str, command: list[str], cwd: Path | None = None) -> None:
+    def __init__(
+        self, name: str, command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None
+    ) -> None:
         self.name = name
         self.command = command
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=cwd
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+                cwd=cwd,
+                env=os.environ | (env or {}),
             )
         except OSError as error:
             raise MeasurementError(f"{name}: cannot start {shlex.join(command)}: {error}") from error
@@ -86,8 +95,8 @@ class Turns:
 class Server:
     """`prism-judge serve` on a free port of the loopback; its log goes to `log`."""
 
-    def __init__(self, binary: Path, log: Path, *flags: str) -> None:
-        self.command = [str(binary), "serve", "--listen", "127.0.0.1:0", *flags]
+    def __init__(self, binary: list[str], log: Path, *flags: str) -> None:
+        self.command = [*binary, "serve", "--listen", "127.0.0.1:0", *flags]
         self.log = log
         self.address = ""
         self._process: subprocess.Popen[str] | None = None

@@ -19,22 +19,22 @@ RELEASED = ["--evidence", "label_slot", "--layout", "released", "--label-order",
 ESTIMATORS = ["likelihood", "label_slot"]
 
 
-def verdicts(binary: Path, rows: Path, flags: list[str]) -> list[Json]:
+def verdicts(judge: list[str], rows: Path, flags: list[str]) -> list[Json]:
     """Every verdict of a file."""
-    command = [str(binary), "score", str(rows), *flags]
+    command = [judge[0], "score", *judge[1:], str(rows), *flags]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=600).stdout
     return [json.loads(line) for line in output.splitlines()]
 
 
-def cost(binary: Path, rows: Path, flags: list[str]) -> float:
+def cost(judge: list[str], rows: Path, flags: list[str]) -> float:
     """Tokens through the model per judgement."""
-    tokens = [verdict["tokens"]["computed"] for verdict in verdicts(binary, rows, flags)]
-    return sum(tokens) / len(tokens)
+    tokens = [verdict["tokens"]["computed"] for verdict in verdicts(judge, rows, flags)]
+    return float(sum(tokens) / len(tokens))
 
 
-def nine_passes(binary: Path, rows: Path) -> float:
+def nine_passes(judge: list[str], rows: Path) -> float:
     """Tokens per judgement of the published script: every prompt once a label, nothing shared."""
-    lines = workloads.prompts(binary, rows, *RELEASED)
+    lines = workloads.prompts(judge, rows, *RELEASED)
     candidates = {(line["group"], line["candidate"]) for line in lines}
     tokens: int = sum(len(line["ids"]) for line in lines)
     return PASSES * tokens / len(candidates)
@@ -45,14 +45,14 @@ def run(args: Namespace) -> list[Target]:
     rows = {}
     for name, count in (("one candidate", 1), ("group of 8", 8), ("group of 64", 64)):
         path = report.RESULTS / f"tokens-{count}.jsonl"
-        rows[name] = workloads.fitted(args.binary, path, [Group(f"tokens-{count}", Shape(count, PREFIX, REPLY))])
+        rows[name] = workloads.fitted(args.judge, path, [Group(f"tokens-{count}", Shape(count, PREFIX, REPLY))])
     chat = f"chat of {CHAT_TURNS} turns, each judged"
     rows[chat] = workloads.write(report.RESULTS / "tokens-chat.jsonl", workloads.chat("chat", CHAT_TURNS, CHAT_WORDS))
     result = {}
     for name, path in rows.items():
-        spent = {kind: cost(args.binary, path, ["--evidence", kind]) for kind in ESTIMATORS}
-        result[name] = {"published": nine_passes(args.binary, path), **spent}
-    default = verdicts(args.binary, rows["one candidate"], [])[0]["judge"]["evidence"]
+        spent = {kind: cost(args.judge, path, ["--evidence", kind]) for kind in ESTIMATORS}
+        result[name] = {"published": nine_passes(args.judge, path), **spent}
+    default = verdicts(args.judge, rows["one candidate"], [])[0]["judge"]["evidence"]
     table = report.table(
         ["workload", "published script", *(f"{kind}{' (default)' * (kind == default)}" for kind in ESTIMATORS)],
         [

@@ -103,9 +103,9 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def prompts(binary: Path, rows: Path, *flags: str) -> list[Json]:
-    """Every prompt of a file of rows as our binary runs it."""
-    command = [str(binary), "debug-prompts", str(rows), *flags]
+def prompts(judge: list[str], rows: Path, *flags: str) -> list[Json]:
+    """Every prompt of a file of rows as our program (`judge`: its path and the flag of its model) runs it."""
+    command = [judge[0], "debug-prompts", *judge[1:], str(rows), *flags]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     return [json.loads(line) for line in output.splitlines()]
 
@@ -123,11 +123,11 @@ def by_candidate(lines: list[Json]) -> dict[str, dict[str, list[Json]]]:
     return groups
 
 
-def fitted(binary: Path, path: Path, groups: list[Group]) -> Path:
+def fitted(judge: list[str], path: Path, groups: list[Group]) -> Path:
     """Write the groups to `path`, their sizes in tokens as near to their shapes as whole words allow."""
     for _ in range(FIT_ROUNDS):
         write(path, [group.line() for group in groups])
-        measured = sizes(prompts(binary, path, "--evidence", "likelihood"))
+        measured = sizes(prompts(judge, path, "--evidence", "likelihood"))
         if not any([group.adjust(*measured[group.key]) for group in groups]):
             break
     return path

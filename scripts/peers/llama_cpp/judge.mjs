@@ -119,7 +119,9 @@ async function copied(prompts, answers) {
     const candidates = [...byCandidate.values()];
     for (let first = 0; first < candidates.length; first += sequences.length) {
         const some = candidates.slice(first, first + sequences.length);
-        for (let wave = 0; wave < some[0].length; wave++)
+        // Neighbours share most, as in `single`: the prompts of a candidate have the same order for all.
+        const waves = [...some[0].keys()].sort((a, b) => compare(some[0][a].ids, some[0][b].ids));
+        for (const wave of waves)
             await together(some.map((candidate) => candidate[wave]), answers);
     }
 }
