@@ -66,7 +66,7 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
     let longest = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap();
     let expected: Vec<Vec<u64>> = prompts.iter().map(|prompt| alone(&decoder(1), prompt)).collect();
     let mut compared = 0;
-    for (threads, kv_tokens) in [(1, 40 * longest), (2, 10 * longest), (2, 1 << 20), (3, 14 * longest)] {
+    for (threads, kv_tokens) in [(1, 5 * longest), (2, 2 * longest), (2, 1 << 20), (3, 3 * longest)] {
         let settings = EngineSettings {
             chunk_tokens: 1 + random.below(60),
             max_batch_tokens: 1 + random.below(800),
@@ -150,6 +150,19 @@ fn a_prompt_that_the_budget_cannot_hold_is_refused_with_the_numbers_and_its_neig
     let error = answers[1].clone().unwrap_err();
     assert!(matches!(error, EngineError::KvBudget { tokens: 80, budget: 32_768, .. }), "{error:?}");
     assert!(error.to_string().contains("80 tokens") && error.to_string().contains("32768 bytes"), "{error}");
+}
+
+#[test]
+fn a_prompt_fits_the_budget_however_many_pieces_its_path_was_cut_into() {
+    let settings = EngineSettings { kv_bytes: 100 * TOKEN, ..EngineSettings::DEFAULT };
+    let engine = Engine::start(decoder(2), settings).unwrap();
+    // A reply that is judged after every token of it.
+    for tokens in 1..=80 {
+        let prompt = Prompt { ids: vec![5; tokens], read: Read::Next(vec![1]) };
+        let answer = engine.run(vec![prompt.clone()], &Cancel::default());
+        assert_eq!(bits(answer)[0], alone(&decoder(1), &prompt), "{tokens} tokens");
+    }
+    assert!(engine.stats().kv_bytes as usize <= settings.kv_bytes);
 }
 
 #[test]
