@@ -186,6 +186,35 @@ fn a_group_over_the_budget_is_run_in_parts_without_changing_a_bit() {
 }
 
 #[test]
+fn prompts_of_one_piece_of_work_that_repeat_each_other_get_the_same_answer_and_are_paid_once() {
+    let engine = Engine::start(decoder(2), EngineSettings::DEFAULT).unwrap();
+    let prompt = |first: u32, read: Read| Prompt { ids: [vec![first], vec![5; 30]].concat(), read };
+    let some = [
+        prompt(1, Read::Span(11..31)),
+        prompt(2, Read::Span(11..31)),
+        prompt(1, Read::Next(vec![1, 2, 3])),
+        prompt(1, Read::Next(vec![3, 2, 1])),
+        Prompt { ids: vec![7; 5000], read: Read::Next(vec![1]) },
+    ];
+    let group: Vec<Prompt> = (0..40).map(|at| some[at * at % 5].clone()).collect();
+    let answers = engine.run(group.clone(), &Cancel::default()).unwrap();
+    assert_eq!(answers.len(), group.len());
+    for (at, (prompt, answer)) in group.iter().zip(&answers).enumerate() {
+        let first = group.iter().position(|other| other == prompt).unwrap();
+        match (answer, &answers[first]) {
+            (Ok(answer), Ok(before)) => {
+                assert_eq!(bits(Ok(vec![Ok(answer.clone())]))[0], alone(&decoder(1), prompt));
+                assert_eq!(answer.computed, if at == first { before.computed } else { 0 });
+            }
+            (Err(answer), Err(before)) => assert_eq!(answer, before),
+            _ => panic!("prompt {at} and its repeat {first} have different answers"),
+        }
+    }
+    let computed: usize = answers.iter().flatten().map(|answer| answer.computed).sum();
+    assert_eq!(computed as u64, engine.stats().computed_tokens);
+}
+
+#[test]
 fn a_full_lane_refuses_at_once_with_its_numbers_and_has_room_again_when_work_is_done_or_dropped() {
     let settings = EngineSettings { queue_tokens: [100, 50, 20], ..EngineSettings::DEFAULT };
     let engine = Engine::start(decoder(1), settings).unwrap();
