@@ -66,7 +66,7 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
     let longest = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap();
     let expected: Vec<Vec<u64>> = prompts.iter().map(|prompt| alone(&decoder(1), prompt)).collect();
     let mut compared = 0;
-    for (threads, kv_tokens) in [(1, 40 * longest), (2, 10 * longest), (2, 1 << 20), (3, 14 * longest)] {
+    for (threads, kv_tokens) in [(1, 5 * longest), (2, 2 * longest), (2, 1 << 20), (3, 3 * longest)] {
         let settings = EngineSettings {
             chunk_tokens: 1 + random.below(60),
             max_batch_tokens: 1 + random.below(800),
@@ -153,6 +153,19 @@ fn a_prompt_that_the_budget_cannot_hold_is_refused_with_the_numbers_and_its_neig
 }
 
 #[test]
+fn a_prompt_fits_the_budget_however_many_pieces_its_path_was_cut_into() {
+    let settings = EngineSettings { kv_bytes: 100 * TOKEN, ..EngineSettings::DEFAULT };
+    let engine = Engine::start(decoder(2), settings).unwrap();
+    // A reply that is judged after every token of it.
+    for tokens in 1..=80 {
+        let prompt = Prompt { ids: vec![5; tokens], read: Read::Next(vec![1]) };
+        let answer = engine.run(vec![prompt.clone()], &Cancel::default());
+        assert_eq!(bits(answer)[0], alone(&decoder(1), &prompt), "{tokens} tokens");
+    }
+    assert!(engine.stats().kv_bytes as usize <= settings.kv_bytes);
+}
+
+#[test]
 fn a_group_over_the_budget_is_run_in_parts_without_changing_a_bit() {
     let mut random = Random(5);
     let trunk: Vec<u32> = (0..60).map(|_| random.below(160) as u32).collect();
@@ -170,6 +183,35 @@ fn a_group_over_the_budget_is_run_in_parts_without_changing_a_bit() {
     let stats = engine.stats();
     assert!(stats.kv_bytes as usize <= settings.kv_bytes, "{stats:?}");
     assert_eq!(stats.computed_tokens, 60 + 160 * 20, "the trunk stays: nothing is computed twice");
+}
+
+#[test]
+fn prompts_of_one_piece_of_work_that_repeat_each_other_get_the_same_answer_and_are_paid_once() {
+    let engine = Engine::start(decoder(2), EngineSettings::DEFAULT).unwrap();
+    let prompt = |first: u32, read: Read| Prompt { ids: [vec![first], vec![5; 30]].concat(), read };
+    let some = [
+        prompt(1, Read::Span(11..31)),
+        prompt(2, Read::Span(11..31)),
+        prompt(1, Read::Next(vec![1, 2, 3])),
+        prompt(1, Read::Next(vec![3, 2, 1])),
+        Prompt { ids: vec![7; 5000], read: Read::Next(vec![1]) },
+    ];
+    let group: Vec<Prompt> = (0..40).map(|at| some[at * at % 5].clone()).collect();
+    let answers = engine.run(group.clone(), &Cancel::default()).unwrap();
+    assert_eq!(answers.len(), group.len());
+    for (at, (prompt, answer)) in group.iter().zip(&answers).enumerate() {
+        let first = group.iter().position(|other| other == prompt).unwrap();
+        match (answer, &answers[first]) {
+            (Ok(answer), Ok(before)) => {
+                assert_eq!(bits(Ok(vec![Ok(answer.clone())]))[0], alone(&decoder(1), prompt));
+                assert_eq!(answer.computed, if at == first { before.computed } else { 0 });
+            }
+            (Err(answer), Err(before)) => assert_eq!(answer, before),
+            _ => panic!("prompt {at} and its repeat {first} have different answers"),
+        }
+    }
+    let computed: usize = answers.iter().flatten().map(|answer| answer.computed).sum();
+    assert_eq!(computed as u64, engine.stats().computed_tokens);
 }
 
 #[test]

@@ -108,6 +108,30 @@ fn the_batch_lane_gets_a_chunk_in_eight() {
 }
 
 #[test]
+fn guard_calls_that_come_in_step_take_no_turn_of_the_batch_lane() {
+    let _alone = alone();
+    let gate = Gate::close();
+    let engine = engine(16);
+    let train = submit(&engine, Lane::Train, (0..40).map(|token| prompt(token, 16)).collect(), &Cancel::default());
+    gate.reached();
+    let batch = submit(&engine, Lane::Batch, vec![prompt(90, 16)], &Cancel::default());
+    let mut chat = Vec::new();
+    // A chat that asks again as soon as it has its answer: every other chunk is its.
+    for chunk in 0..16 {
+        if chunk % 2 == 0 {
+            chat.push(submit(&engine, Lane::Guard, vec![prompt(100 + chunk, 16)], &Cancel::default()));
+        }
+        gate.pass();
+        gate.reached();
+    }
+    assert!(chat.into_iter().all(|guard| guard.wait_blocking().unwrap()[0].is_ok()));
+    assert!(batch.wait_blocking().unwrap()[0].is_ok());
+    assert!(engine.stats().chunks <= 16);
+    drop(train);
+    drop(gate);
+}
+
+#[test]
 fn cancelled_work_costs_one_chunk_at_most_and_gives_its_room_back_at_once() {
     let _alone = alone();
     let gate = Gate::close();

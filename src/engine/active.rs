@@ -8,9 +8,9 @@ use super::{EngineError, Reading};
 /// One piece of work in the tree.
 pub(super) struct Active {
     pub job: Job,
-    /// The prompts, with the ends of their paths in the model's tree.
+    /// The distinct prompts, with the ends of their paths in the model's tree.
     pub asks: Vec<Ask>,
-    /// For each prompt: what was read, or why nothing can be.
+    /// For each of them: what was read, or why nothing can be.
     pub answers: Vec<Partial>,
     /// Prompts without an answer.
     pub open: usize,
@@ -106,6 +106,8 @@ impl Active {
 
     /// Takes every open prompt out of the tree. Returns the tokens that were computed for this work.
     pub fn abandon(&mut self, id: JobId, tree: &mut PrefixTree) -> usize {
+        let ends = self.asks.iter().zip(&self.answers).filter(|(_, answer)| answer.open).filter_map(|(ask, _)| ask.end);
+        tree.forget(ends, id);
         for ask in 0..self.asks.len() {
             self.close(ask, id, tree, None);
         }
@@ -113,7 +115,7 @@ impl Active {
     }
 
     /// Sends the answers.
-    pub fn finish(self) {
+    pub fn finish(mut self) {
         let finish = |answer: Partial| match answer.error {
             Some(error) => Err(error),
             None if answer.log_probs.iter().all(|value| value.is_finite()) => {
@@ -121,7 +123,22 @@ impl Active {
             }
             None => Err(EngineError::NonFinite),
         };
+        let places = std::mem::take(&mut self.job.work.places);
+        let mut answers: Vec<_> = self.answers.into_iter().map(finish).collect();
+        let all = if places.len() == answers.len() {
+            answers
+        } else {
+            let repeat = |place: usize| {
+                let answer = answers[place].clone();
+                if let Ok(reading) = &mut answers[place] {
+                    // Computed for the first of those that repeat each other.
+                    reading.computed = 0;
+                }
+                answer
+            };
+            places.into_iter().map(repeat).collect()
+        };
         // The caller may have gone away; nothing else waits for this answer.
-        let _ = self.job.reply.send(Ok(self.answers.into_iter().map(finish).collect()));
+        let _ = self.job.reply.send(Ok(all));
     }
 }

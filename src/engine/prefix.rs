@@ -5,6 +5,7 @@
 //! no bit, because what a token gets depends on its path alone.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::tree::{NodeData, NodeId, TokenTree};
@@ -119,6 +120,20 @@ impl PrefixTree {
         self.tidy(end);
     }
 
+    /// Takes out all that one job wants on the paths to `ends`, each node once: a group may want the same of one node
+    /// thousands of times. Its prompts stay counted in.
+    pub fn forget(&mut self, ends: impl Iterator<Item = NodeId>, job: JobId) {
+        let mut seen = HashSet::new();
+        for end in ends {
+            let mut next = Some(end);
+            while let Some(id) = next.filter(|id| seen.insert(*id)) {
+                let node = self.tree.node_mut(id);
+                node.data.wants.retain(|want| want.job != job);
+                next = node.parent;
+            }
+        }
+    }
+
     /// Marks a path as needed now.
     pub fn touch(&mut self, path: &[NodeId]) {
         self.clock += 1;
@@ -177,5 +192,37 @@ impl PrefixTree {
             }
             next = self.tree.remove(id).and_then(|node| node.parent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::Lane;
+
+    #[test]
+    fn a_job_that_is_forgotten_wants_nothing_and_the_others_what_they_did() {
+        let mut tree = PrefixTree::new(usize::MAX);
+        let trunk = tree.insert(None, &[1, 2]);
+        let ends: Vec<NodeId> = (0..3).map(|leaf| tree.insert(trunk, &[leaf]).unwrap()).collect();
+        let jobs = [(Lane::Train, 0), (Lane::Guard, 1)];
+        for job in jobs {
+            for (ask, end) in ends.iter().enumerate() {
+                tree.enter(*end, job, ask, &(1..3));
+            }
+        }
+        tree.forget(ends.iter().copied(), jobs[0]);
+        let wants = |tree: &PrefixTree, id: NodeId| -> Vec<(JobId, usize)> {
+            tree.slot(id).wants.iter().map(|want| (want.job, want.ask)).collect()
+        };
+        assert_eq!(wants(&tree, trunk.unwrap()), [(jobs[1], 0), (jobs[1], 1), (jobs[1], 2)]);
+        assert_eq!(wants(&tree, ends[2]), [(jobs[1], 2)]);
+        for job in jobs {
+            for (ask, end) in ends.iter().enumerate() {
+                tree.leave(*end, job, ask);
+            }
+        }
+        assert_eq!(tree.tree.tokens(), 0);
     }
 }

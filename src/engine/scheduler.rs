@@ -12,7 +12,7 @@ use super::stats::{Counters, add};
 use super::{EngineError, Lane};
 use crate::model::{Decoder, KvBlock, RowScores};
 
-/// The batch lane goes first in one chunk of so many, if both it and the train lane have work.
+/// The batch lane goes first in one of so many chunks that guard work leaves, if both it and the train lane have work.
 const BATCH_TURN: u64 = 8;
 
 /// The work in the model's tree.
@@ -87,7 +87,8 @@ impl<'a> Scheduler<'a> {
     /// The next chunk. Guard work has it for itself, so that nothing else slows it down.
     fn pack(&mut self) -> Chunk {
         let guard = self.active.keys().next().is_some_and(|(lane, _)| *lane == Lane::Guard);
-        self.turn += 1;
+        // Guard chunks are nobody's turn: they may come in step with the turns of the batch lane and take them all.
+        self.turn += u64::from(!guard);
         let lanes: &[Lane] = if guard {
             &[Lane::Guard]
         } else if self.turn.is_multiple_of(BATCH_TURN) {

@@ -1,5 +1,6 @@
 //! What the engine is asked and what it answers.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Stop;
@@ -29,10 +30,14 @@ pub struct Prompt {
 pub struct Work {
     pub(super) tree: TokenTree,
     pub(super) asks: Vec<Ask>,
+    /// For each prompt its place in `asks`: prompts that repeat an earlier one are asked once.
+    pub(super) places: Vec<usize>,
+    /// The last of the `asks` that ends with a node.
+    by_end: HashMap<NodeId, usize>,
 }
 
-/// One prompt of a [`Work`].
-#[derive(Debug)]
+/// What one or more prompts of a [`Work`] ask.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     /// The node that ends with the last token after which something is read; None if nothing is.
     pub end: Option<NodeId>,
@@ -69,16 +74,25 @@ impl Work {
             let middle = self.tree.insert(None, &ids[..rows.start]);
             self.tree.insert(middle, &ids[rows.clone()])
         };
-        self.asks.push(Ask { end, tokens: ids.len(), rows, targets });
+        let ask = Ask { end, tokens: ids.len(), rows, targets };
+        let earlier = end.and_then(|end| self.by_end.get(&end)).filter(|earlier| self.asks[**earlier] == ask);
+        if let Some(earlier) = earlier {
+            self.places.push(*earlier);
+            return;
+        }
+        let place = self.asks.len();
+        self.by_end.extend(end.map(|end| (end, place)));
+        self.places.push(place);
+        self.asks.push(ask);
     }
 
     /// Number of prompts.
     pub fn len(&self) -> usize {
-        self.asks.len()
+        self.places.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.asks.is_empty()
+        self.places.is_empty()
     }
 
     /// Distinct tokens that the model must see.
@@ -123,4 +137,21 @@ pub enum EngineError {
     Overloaded(#[from] Overloaded),
     #[error("the model thread failed: {0}")]
     Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_says_the_same_thousands_of_times_asks_it_once() {
+        let prompt = |last: u32| Prompt { ids: vec![1, 2, 3, 4, last], read: Read::Span(2..5) };
+        let repeated: Work = (0..20_000).map(|_| prompt(5)).collect();
+        assert_eq!((repeated.len(), repeated.asks.len(), repeated.tokens()), (20_000, 1, 4));
+        // The last token is read and never run: the same path, another question.
+        let mixed: Work = [prompt(5), prompt(6), prompt(6), prompt(5)].into_iter().collect();
+        assert_eq!(mixed.places.len(), 4);
+        let target = |place: usize| mixed.asks[mixed.places[place]].targets[2];
+        assert_eq!([0, 1, 2, 3].map(target), [5, 6, 6, 5]);
+    }
 }

@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
             parts.push(Part {
                 at: start + from - tile.start,
                 len: to - from,
-                keys: (&block.keys(layer, head)[from..], block.padded()),
+                keys: (&block.keys(layer, head)[from..], block.tokens()),
                 values: &block.values(layer, head)[from * block.value_width()..],
             });
         }

@@ -198,13 +198,13 @@ impl<'a> Chunk<'a> {
             for block in blocks {
                 let (rows, after) = rest.split_at(block.tokens() * columns);
                 rest = after;
-                let padded = block.padded();
-                tasks.extend(block.heads_mut(layer).enumerate().map(|(head, kv)| (head, kv, padded, rows)));
+                let tokens = block.tokens();
+                tasks.extend(block.heads_mut(layer).enumerate().map(|(head, kv)| (head, kv, tokens, rows)));
             }
-            tasks.into_par_iter().for_each(|(head, (keys, values), padded, rows)| {
+            tasks.into_par_iter().for_each(|(head, (keys, values), tokens, rows)| {
                 let at = query_width + head * dim;
                 let rows = rows.chunks_exact(columns);
-                store(keys, values, padded, rows.map(|row| (&row[at..][..dim], &row[at + key_width..][..dim])));
+                store(keys, values, tokens, rows.map(|row| (&row[at..][..dim], &row[at + key_width..][..dim])));
             });
         });
     }

@@ -5,17 +5,17 @@ use std::ops::Range;
 use super::DecoderConfig;
 use super::kernels::LANES;
 
-/// Rows of keys and values are padded to whole vectors of the widest kernel.
+/// A vector of the widest kernel: values are padded to whole ones, keys are followed by one.
 const PAD: usize = LANES;
 
 /// K/V of one run of consecutive tokens on one path.
 pub struct KvBlock {
     tokens: usize,
-    padded: usize,
     head_dim: usize,
     kv_heads: usize,
-    /// `[layer][kv head][head dim][padded tokens]`: transposed, so that scores come out token by token. One vector more
-    /// than that, since a vector of keys may begin at any token.
+    /// `[layer][kv head][head dim][tokens]`: transposed, so that scores come out token by token. Rows are not padded:
+    /// a path may be cut into runs of a single token. One vector more than that, since a vector of keys may begin at any
+    /// token.
     keys: Vec<f32>,
     /// `[layer][kv head][tokens][value width]`.
     values: Vec<f32>,
@@ -24,14 +24,12 @@ pub struct KvBlock {
 impl KvBlock {
     /// An empty block for `tokens` tokens (at least one).
     pub fn new(config: &DecoderConfig, tokens: usize) -> Self {
-        let padded = tokens.next_multiple_of(PAD);
         let heads = config.layers * config.kv_heads;
         Self {
             tokens,
-            padded,
             head_dim: config.head_dim,
             kv_heads: config.kv_heads,
-            keys: vec![0.0; heads * config.head_dim * padded + PAD],
+            keys: vec![0.0; heads * config.head_dim * tokens + PAD],
             values: vec![0.0; heads * config.head_dim.next_multiple_of(PAD) * tokens],
         }
     }
@@ -39,7 +37,7 @@ impl KvBlock {
     /// Memory of the keys and values of a block of `tokens` tokens.
     pub fn size(config: &DecoderConfig, tokens: usize) -> usize {
         let (heads, dim) = (config.layers * config.kv_heads, config.head_dim);
-        let keys = heads * dim * tokens.next_multiple_of(PAD) + PAD;
+        let keys = heads * dim * tokens + PAD;
         (keys + heads * dim.next_multiple_of(PAD) * tokens) * size_of::<f32>()
     }
 
@@ -55,12 +53,10 @@ impl KvBlock {
     }
 
     fn part(&self, range: Range<usize>) -> Self {
-        let padded = range.len().next_multiple_of(PAD);
         let rows = &self.keys[..self.keys.len() - PAD];
-        let mut keys = Vec::with_capacity(rows.len() / self.padded * padded + PAD);
-        for row in rows.chunks_exact(self.padded) {
+        let mut keys = Vec::with_capacity(rows.len() / self.tokens * range.len() + PAD);
+        for row in rows.chunks_exact(self.tokens) {
             keys.extend_from_slice(&row[range.clone()]);
-            keys.resize(keys.len() + padded - range.len(), 0.0);
         }
         keys.resize(keys.len() + PAD, 0.0);
         let width = self.value_width();
@@ -68,16 +64,11 @@ impl KvBlock {
         for head in self.values.chunks_exact(self.tokens * width) {
             values.extend_from_slice(&head[range.start * width..range.end * width]);
         }
-        Self { tokens: range.len(), padded, head_dim: self.head_dim, kv_heads: self.kv_heads, keys, values }
+        Self { tokens: range.len(), head_dim: self.head_dim, kv_heads: self.kv_heads, keys, values }
     }
 
     pub fn tokens(&self) -> usize {
         self.tokens
-    }
-
-    /// Tokens with padding: the stride of the transposed keys.
-    pub fn padded(&self) -> usize {
-        self.padded
     }
 
     /// Distance of two tokens' values: the head dimension in whole vectors.
@@ -85,9 +76,9 @@ impl KvBlock {
         self.head_dim.next_multiple_of(PAD)
     }
 
-    /// Transposed keys of one head, `[head dim, padded]`, and one vector more to read beyond them.
+    /// Transposed keys of one head, `[head dim, tokens]`, and one vector more to read beyond them.
     pub fn keys(&self, layer: usize, head: usize) -> &[f32] {
-        let size = self.head_dim * self.padded;
+        let size = self.head_dim * self.tokens;
         &self.keys[(layer * self.kv_heads + head) * size..][..size + PAD]
     }
 
@@ -99,23 +90,23 @@ impl KvBlock {
 
     /// The keys and values of each head of one layer, to be filled by `store`.
     pub fn heads_mut(&mut self, layer: usize) -> impl Iterator<Item = (&mut [f32], &mut [f32])> {
-        let (keys, values) = (self.head_dim * self.padded, self.value_width() * self.tokens);
+        let (keys, values) = (self.head_dim * self.tokens, self.value_width() * self.tokens);
         let skip = layer * self.kv_heads;
         let keys = self.keys.chunks_exact_mut(keys).skip(skip);
         keys.zip(self.values.chunks_exact_mut(values).skip(skip)).take(self.kv_heads)
     }
 }
 
-/// Files one head of a run: `rows` yields the rotated key and the value of each token.
+/// Files one head of a run of `tokens` tokens: `rows` yields the rotated key and the value of each.
 pub fn store<'a>(
     keys: &mut [f32],
     values: &mut [f32],
-    padded: usize,
+    tokens: usize,
     rows: impl Iterator<Item = (&'a [f32], &'a [f32])>,
 ) {
-    let width = (keys.len() / padded).next_multiple_of(PAD);
+    let width = (keys.len() / tokens).next_multiple_of(PAD);
     for ((token, (key, value)), values) in rows.enumerate().zip(values.chunks_exact_mut(width)) {
-        for (keys, key) in keys.chunks_exact_mut(padded).zip(key) {
+        for (keys, key) in keys.chunks_exact_mut(tokens).zip(key) {
             keys[token] = *key;
         }
         values[..value.len()].copy_from_slice(value);
@@ -146,7 +137,7 @@ mod tests {
     fn block(range: Range<usize>) -> KvBlock {
         let config = config();
         let mut block = KvBlock::new(&config, range.len());
-        let padded = block.padded();
+        let tokens = block.tokens();
         for layer in 0..config.layers {
             for (head, (keys, values)) in block.heads_mut(layer).enumerate() {
                 let row = |token: usize, side: usize| -> Vec<f32> {
@@ -154,7 +145,7 @@ mod tests {
                     (0..config.head_dim).map(|dim| (at * 10 + dim) as f32).collect()
                 };
                 let rows: Vec<_> = range.clone().map(|token| (row(token, 1), row(token, 2))).collect();
-                store(keys, values, padded, rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice())));
+                store(keys, values, tokens, rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice())));
             }
         }
         block
