@@ -246,6 +246,22 @@ fn a_full_lane_refuses_at_once_with_its_numbers_and_has_room_again_when_work_is_
 }
 
 #[test]
+fn calls_that_are_refused_are_sent_back_one_after_the_other() {
+    let settings = EngineSettings { queue_tokens: [1, 1000, 1], ..EngineSettings::DEFAULT };
+    let engine = Engine::start(decoder(1), settings).unwrap();
+    let first = engine.admit(Lane::Train, 1000).unwrap();
+    let hint = || engine.admit(Lane::Train, 500).map(drop).unwrap_err().retry_after;
+    let hints: Vec<_> = (0..100).map(|_| hint()).collect();
+    // Nothing has run yet: the first rate is 500 tokens a second.
+    assert_eq!(hints[..3].iter().map(|hint| hint.as_secs()).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(hints.iter().all(|hint| hint.as_secs() <= 60) && hints[99].as_secs() == 60);
+    drop(first);
+    let second = engine.admit(Lane::Train, 1000).unwrap();
+    assert_eq!(hint().as_secs(), 1, "the lane was empty: nobody is on the way back");
+    drop(second);
+}
+
+#[test]
 fn what_is_over_before_it_starts_costs_nothing() {
     let engine = Engine::start(decoder(1), EngineSettings::DEFAULT).unwrap();
     let cancel = Cancel::default();

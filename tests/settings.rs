@@ -189,3 +189,14 @@ fn a_reader_that_goes_away_is_no_error_of_models() {
     let output = support::cli::binary(&["models", "list"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }
+
+#[test]
+fn a_budget_of_keys_and_values_that_holds_hardly_a_prompt_is_refused_by_its_flag() {
+    if support::backbone().is_none() {
+        return;
+    }
+    let output = run(&["serve", "--listen", "127.0.0.1:0", "--kv-cache-mb", "20"], b"");
+    assert_eq!(output.status.code(), Some(64));
+    let text = stderr(&output);
+    assert!(text.contains("--kv-cache-mb") && text.contains("20 MiB") && text.contains("512 tokens"), "{text}");
+}

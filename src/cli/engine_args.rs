@@ -37,7 +37,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_KV_CACHE_MB")]
     #[arg(default_value_t = ENGINE.kv_bytes / MIB, value_parser = whole(1, MOST / MIB, ENGINE.kv_bytes / MIB))]
     kv_cache_mb: usize,
-    /// Tokens that may wait or run in the guard lane; a call beyond that is refused at once.
+    /// Tokens that may wait or run in the guard lane; a call beyond that is refused at once, but for one that comes alone.
     #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_GUARD")]
     #[arg(default_value_t = ENGINE.queue_tokens[0], value_parser = whole(1, MOST, ENGINE.queue_tokens[0]))]
     queue_tokens_guard: usize,

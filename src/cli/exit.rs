@@ -74,9 +74,11 @@ impl From<OpenError> for CliError {
         match error {
             OpenError::Model(error) => error.into(),
             // The built-in wording always loads: these come from a file that a flag names.
-            OpenError::LabelSpaces(_) | OpenError::Template(_) | OpenError::Plan(_) | OpenError::Threads => {
-                Self::Setting(error.to_string())
-            }
+            OpenError::LabelSpaces(_)
+            | OpenError::Template(_)
+            | OpenError::Plan(_)
+            | OpenError::KvBudget { .. }
+            | OpenError::Threads => Self::Setting(error.to_string()),
             OpenError::Probe(error) => error.into(),
             OpenError::AnswerSlot(_) | OpenError::Thread(_) => Self::Failed(error.to_string()),
         }

@@ -8,6 +8,10 @@ use tokio::sync::oneshot;
 
 use super::{Answer, Cancel, EngineError, Lane, Stop, Work};
 
+/// Bounds of the time after which a refused call may try again.
+const SHORTEST_HINT: Duration = Duration::from_millis(10);
+const LONGEST_HINT: Duration = Duration::from_secs(60);
+
 /// Why work was not taken: its lane is full. Nothing was done; try again after `retry_after`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -26,7 +30,7 @@ pub struct Overloaded {
     pub pieces: usize,
     /// Tokens that the lane holds at most.
     pub limit: usize,
-    /// When there should be room, at the model's speed so far.
+    /// When there should be room, at the model's speed so far, for this call and those that were refused before it.
     pub retry_after: Duration,
 }
 
@@ -54,6 +58,8 @@ struct State {
     outstanding: [usize; 3],
     /// Permits that hold them.
     pieces: [usize; 3],
+    /// Tokens that were told to come back and, as far as is known, have not: later refusals are sent behind them.
+    sent_away: [usize; 3],
     next: u64,
     closed: bool,
 }
@@ -116,17 +122,24 @@ impl Queue {
         let lane = permit.lane as usize;
         let others = state.outstanding[lane] - permit.tokens;
         if others > 0 && others + tokens > self.limits[lane] {
-            let excess = others + tokens - self.limits[lane];
-            let wait = Duration::from_secs_f64(excess.min(others) as f64 / rate.max(1.0));
+            let excess = (others + tokens - self.limits[lane]).min(others);
+            let wait = Duration::from_secs_f64((excess + state.sent_away[lane]) as f64 / rate.max(1.0));
+            if wait < LONGEST_HINT {
+                state.sent_away[lane] += tokens;
+            }
             return Err(Overloaded {
                 lane: permit.lane,
                 wanted: tokens,
                 outstanding: others,
                 pieces: state.pieces[lane] - 1,
                 limit: self.limits[lane],
-                retry_after: wait.clamp(Duration::from_millis(10), Duration::from_secs(60)),
+                retry_after: wait.clamp(SHORTEST_HINT, LONGEST_HINT),
             });
         }
+        // Whoever is let in may be one that was sent away; in an empty lane they all have come or gone.
+        let sent_away =
+            if others == 0 { 0 } else { state.sent_away[lane].saturating_sub(tokens - permit.tokens.min(tokens)) };
+        state.sent_away[lane] = sent_away;
         state.outstanding[lane] = others + tokens;
         permit.tokens = tokens;
         Ok(())

@@ -26,7 +26,7 @@ impl EngineSettings {
         max_batch_tokens: 16_384,
         batch_delay: Duration::ZERO,
         kv_bytes: 512 << 20,
-        queue_tokens: [1 << 16, 1 << 22, 1 << 22],
+        queue_tokens: [1 << 18, 1 << 22, 1 << 22],
     };
 }
 

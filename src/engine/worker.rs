@@ -11,7 +11,7 @@ use super::queue::{Overloaded, Pending, Permit, Queue};
 use super::scheduler::{Scheduler, describe};
 use super::stats::Counters;
 use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, Prompt, Work};
-use crate::model::{Decoder, DecoderConfig};
+use crate::model::{Decoder, DecoderConfig, KvBlock};
 
 /// The model's speed before it has run, in tokens a second, for the first hints when to try again.
 const FIRST_RATE: f64 = 500.0;
@@ -33,6 +33,7 @@ pub struct Engine {
     decoder: Arc<Decoder>,
     counters: Arc<Counters>,
     health: watch::Receiver<Health>,
+    kv_bytes: usize,
 }
 
 impl Engine {
@@ -49,11 +50,23 @@ impl Engine {
             settings,
         };
         let thread = Builder::new().name("model".to_owned()).spawn(move || model.live(&report))?;
-        Ok(Self { queue, thread: Some(thread), decoder, counters, health })
+        let kv_bytes = settings.kv_bytes;
+        Ok(Self { queue, thread: Some(thread), decoder, counters, health, kv_bytes })
     }
 
     pub fn config(&self) -> &DecoderConfig {
         self.decoder.config()
+    }
+
+    /// Tokens of the longest prompt: the model's context, or what the budget of keys and values holds.
+    pub fn longest_prompt(&self) -> usize {
+        self.config().context_length.min(self.kv_bytes / self.kv_bytes_for(1))
+    }
+
+    /// Bytes of keys and values of a prompt of `tokens` tokens.
+    pub fn kv_bytes_for(&self, tokens: usize) -> usize {
+        // Cut into single tokens, which is the worst that other prompts can do to its path.
+        tokens * KvBlock::size(self.config(), 1)
     }
 
     /// Time that the model thread has spent computing.

@@ -27,7 +27,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 const GREETING: Duration = Duration::from_secs(3);
 
 /// Calls of one connection at a time; tonic's own default has no limit.
-const STREAMS: u32 = 256;
+const STREAMS: u32 = 2048;
 
 /// Cancelled calls that may wait on one connection. h2 closes the connection above 20, which a client that cancels a
 /// batch reaches in normal work.

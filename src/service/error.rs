@@ -131,6 +131,11 @@ pub enum OpenError {
     Probe(#[from] JudgeError),
     #[error("answer slot: {0}")]
     AnswerSlot(String),
+    /// The budget of keys and values holds hardly a prompt.
+    #[error(
+        "{have} MiB for keys and values (--kv-cache-mb) are too few: this model needs {least} for prompts of {tokens} tokens"
+    )]
+    KvBudget { have: usize, least: usize, tokens: usize },
     #[error("threads must be at least 1")]
     Threads,
     #[error("a thread cannot be started: {0}")]

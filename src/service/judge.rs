@@ -16,6 +16,9 @@ use crate::model::{Decoder, Gguf, TextModel};
 use crate::numerics::Numerics;
 use crate::prism::{LabelSpaces, Options, PromptTemplate, Provenance};
 
+/// Tokens that a prompt may have whatever the budget of keys and values: persona, a few turns and a response.
+const SHORTEST_CONTEXT: usize = 512;
+
 /// Threads that prepare requests, at most: one is enough to keep a model busy.
 const PREPARE_THREADS: usize = 4;
 
@@ -59,6 +62,10 @@ impl Judge {
         drop(gguf);
         let parameters = decoder.parameters();
         let engine = Engine::start(decoder, config.engine).map_err(OpenError::Thread)?;
+        if engine.longest_prompt() < SHORTEST_CONTEXT.min(engine.config().context_length) {
+            let least = engine.kv_bytes_for(SHORTEST_CONTEXT).div_ceil(1 << 20);
+            return Err(OpenError::KvBudget { have: config.engine.kv_bytes >> 20, least, tokens: SHORTEST_CONTEXT });
+        }
         let slot = slot::choose(&engine, &text, (&spaces, &template), config.answer_slot)?;
         let prompt = Digest::builder("prism-judge prompt 1")
             .field("template", template.digest().as_bytes())
@@ -66,7 +73,7 @@ impl Judge {
             .field("answer_slot", slot.letters.concat().as_bytes());
         let model = config.model_name.clone();
         let identity = Identity { model, model_digest, parameters, threads, numerics: config.numerics, prompt };
-        let limit = engine.config().context_length;
+        let limit = engine.longest_prompt();
         Ok(Self {
             wording: Arc::new(Wording { text, spaces, template, slot, limit }),
             options: config.overrides.over(&config::defaults(parameters)),

@@ -66,7 +66,7 @@ impl Judge {
             label_space_digest: self.wording.spaces.digest(),
             architecture: backbone.architecture.clone(),
             parameters: identity.parameters,
-            context_length: backbone.context_length,
+            context_length: self.wording.limit,
             vocabulary: backbone.vocabulary,
             answer_slot: self.wording.slot.letters.map(str::to_owned),
             threads: identity.threads,

@@ -91,7 +91,7 @@ fn render(
         scale: LikelihoodScale::default(),
     };
     let plan = plan(&group, spaces, template, &options)?;
-    let limit = engine.config().context_length;
+    let limit = engine.longest_prompt();
     let mut text = text.session();
     plan.candidate(0)?.prompts.iter().map(|prompt| Ok(tokens::tokenize(&mut text, prompt, limit)?)).collect()
 }

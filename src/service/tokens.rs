@@ -15,7 +15,7 @@ pub fn tokenize(
     let refuse = |message: String| Err(JudgeError::new(ErrorCode::InvalidArgument, message));
     let too_long = |count: String| {
         refuse(format!(
-            "the prompt has {count} tokens and the model's context holds {limit}: shorten the response, the context or \
+            "the prompt has {count} tokens and this judge reads at most {limit}: shorten the response, the context or \
              the persona"
         ))
     };
