@@ -24,7 +24,7 @@ pub struct KvBlock {
 impl KvBlock {
     /// An empty block for `tokens` tokens (at least one).
     pub fn new(config: &DecoderConfig, tokens: usize) -> Self {
-        let padded = tokens.next_multiple_of(PAD);
+        let padded = padded(tokens);
         let heads = config.layers * config.kv_heads;
         Self {
             tokens,
@@ -48,7 +48,7 @@ impl KvBlock {
     }
 
     fn part(&self, range: Range<usize>) -> Self {
-        let padded = range.len().next_multiple_of(PAD);
+        let padded = padded(range.len());
         let rows = &self.keys[..self.keys.len() - PAD];
         let mut keys = Vec::with_capacity(rows.len() / self.padded * padded + PAD);
         for row in rows.chunks_exact(self.padded) {
@@ -97,6 +97,11 @@ impl KvBlock {
         let keys = self.keys.chunks_exact_mut(keys).skip(skip);
         keys.zip(self.values.chunks_exact_mut(values).skip(skip)).take(self.kv_heads)
     }
+}
+
+/// An odd number of vectors: rows that lie a power of two apart would share a few places of the nearest cache.
+fn padded(tokens: usize) -> usize {
+    (tokens.div_ceil(PAD) | 1) * PAD
 }
 
 /// Files one head of a run: `rows` yields the rotated key and the value of each token.
