@@ -13,7 +13,7 @@ use pulp::{Arch, Simd, with_simd};
 use super::kernels::{LANES, exp, fold};
 
 /// Positions of a tile. Tiles lie at fixed absolute positions: tile `i` begins at `i * TILE`.
-pub const TILE: usize = 64;
+pub const TILE: usize = 128;
 
 /// Rows that share each load of a key or value; with four vectors of columns they fill the registers of AVX-512.
 const ROWS: usize = 6;
@@ -349,9 +349,9 @@ mod tests {
         };
         let expected = bits(Path::new(&[]).attend(0..140));
         let every: Vec<usize> = (1..150).collect();
-        for cuts in [&[64][..], &[1, 63, 64, 65, 128], &[17, 100], &[60, 61, 62, 63], &every] {
+        for cuts in [&[128][..], &[1, 63, 64, 127, 128, 129], &[17, 100], &[60, 61, 62, 63], &every] {
             let path = Path::new(cuts);
-            for tokens in [0..140, 0..1, 3..4, 63..64, 64..65, 62..67, 120..140, 139..140] {
+            for tokens in [0..140, 0..1, 3..4, 62..67, 127..128, 128..129, 126..131, 120..140, 139..140] {
                 let answer = bits(path.attend(tokens.clone()));
                 assert!(answer == expected[tokens.start * 2..tokens.end * 2], "{cuts:?}, tokens {tokens:?}");
             }
