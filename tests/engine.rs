@@ -215,6 +215,22 @@ fn prompts_of_one_piece_of_work_that_repeat_each_other_get_the_same_answer_and_a
 }
 
 #[test]
+fn a_chunk_gives_way_however_many_prompts_read_the_same_tokens() {
+    let engine = Engine::start(decoder(2), EngineSettings::DEFAULT).unwrap();
+    // Replies that differ in the token that is read last and never run.
+    let reply =
+        |last: usize| Prompt { ids: [vec![5; 100], vec![last as u32 % 160]].concat(), read: Read::Span(1..101) };
+    let group: Vec<Prompt> = (0..4000).map(reply).collect();
+    let answers = bits(engine.run(group.clone(), &Cancel::default()));
+    for at in [0, 1, 159, 160, 3999] {
+        assert_eq!(answers[at], alone(&decoder(1), &group[at]));
+    }
+    let stats = engine.stats();
+    assert_eq!(stats.computed_tokens, 100);
+    assert!(stats.chunks >= 6, "400,000 readings in {} chunks", stats.chunks);
+}
+
+#[test]
 fn a_full_lane_refuses_at_once_with_its_numbers_and_has_room_again_when_work_is_done_or_dropped() {
     let settings = EngineSettings { queue_tokens: [100, 50, 20], ..EngineSettings::DEFAULT };
     let engine = Engine::start(decoder(1), settings).unwrap();

@@ -13,7 +13,7 @@ pub enum Lane {
     /// A training run.
     #[default]
     Train,
-    /// Nobody: files, nightly evaluations. Gets at least one chunk in eight.
+    /// Nobody: files, nightly evaluations. Gets at least one in eight of the chunks that guard work leaves.
     Batch,
 }
 

@@ -8,6 +8,10 @@ use super::prefix::{JobId, PrefixTree};
 use super::tree::NodeId;
 use crate::model::{Ancestor, DecoderConfig, KvBlock, RunSpec};
 
+/// Readings of one chunk, about: what thousands of prompts read of the same few tokens costs more than running them, and
+/// guard work waits for it too.
+const READINGS: usize = 1 << 16;
+
 /// One prompt of one piece of work.
 pub(super) type AskId = (JobId, usize);
 
@@ -25,6 +29,8 @@ pub(super) struct Chunk {
     pub refused: Vec<(AskId, EngineError)>,
     places: HashMap<NodeId, Ancestor>,
     tokens: usize,
+    /// Rows that are read, each counted once for every prompt that reads it.
+    readings: usize,
     /// Bytes of keys and values that must be held at once.
     bytes: usize,
 }
@@ -82,7 +88,8 @@ impl Packer<'_> {
                         self.reuse(upper);
                     }
                     _ => {
-                        let room = self.chunk_tokens - self.chunk.tokens;
+                        let readers = slot.wants.len();
+                        let room = self.room(readers);
                         if room == 0 {
                             return true;
                         }
@@ -105,6 +112,13 @@ impl Packer<'_> {
         false
     }
 
+    /// Tokens that still fit, if each has so many readers. An empty chunk takes at least one.
+    fn room(&self, readers: usize) -> usize {
+        let readable = READINGS.saturating_sub(self.chunk.readings).checked_div(readers).unwrap_or(usize::MAX);
+        let least = usize::from(self.chunk.pieces.is_empty());
+        (self.chunk_tokens - self.chunk.tokens).min(readable.max(least))
+    }
+
     fn size(&self, id: NodeId) -> usize {
         KvBlock::size(self.config, self.tree.tree.node(id).tokens.len())
     }
@@ -119,7 +133,9 @@ impl Packer<'_> {
         self.chunk.places.insert(id, Ancestor::Same(self.chunk.pieces.len()));
         self.chunk.pieces.push(id);
         self.chunk.asked_by.push(ask);
-        self.chunk.tokens += self.tree.tree.node(id).tokens.len();
+        let node = self.tree.tree.node(id);
+        self.chunk.tokens += node.tokens.len();
+        self.chunk.readings += node.data.wants.iter().map(|want| want.rows.len()).sum::<usize>();
         self.chunk.bytes += self.size(id);
         if self.chunk.asks.last() != Some(&ask) {
             self.chunk.asks.push(ask);
