@@ -44,7 +44,7 @@ pub(super) struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    /// Adds the open prompts of one piece of work, from `from` on, until the chunk is full. True when it is.
+    /// Adds the open prompts of one piece of work until the chunk is full. True when it is.
     pub fn add_work(&mut self, id: JobId, work: &Active) -> bool {
         let mut ask = work.open_from(0);
         while let Some(index) = ask {
