@@ -40,8 +40,7 @@ impl NodeData for Slot {
     fn split(&mut self, keep: usize) -> Self {
         let (mut upper, mut lower) = (Vec::new(), Vec::new());
         for Want { job, ask, rows } in std::mem::take(&mut self.wants) {
-            let parts = [rows.start..rows.end.min(keep), rows.start.max(keep)..rows.end];
-            let [first, rest] = parts;
+            let (first, rest) = (rows.start..rows.end.min(keep), rows.start.max(keep)..rows.end);
             if !first.is_empty() {
                 upper.push(Want { job, ask, rows: first });
             }
@@ -50,10 +49,9 @@ impl NodeData for Slot {
             }
         }
         self.wants = lower;
-        let parts = self.kv.take().map(|kv| kv.split(keep));
-        let (first, rest) = parts.map_or((None, None), |(first, rest)| (Some(first), Some(rest)));
+        let (kv, rest) = self.kv.take().map(|kv| kv.split(keep)).unzip();
         self.kv = rest;
-        Self { kv: first, wants: upper, users: self.users, shared: self.shared, used: self.used }
+        Self { kv, wants: upper, users: self.users, shared: self.shared, used: self.used }
     }
 }
 

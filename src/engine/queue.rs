@@ -223,12 +223,6 @@ pub struct Permit {
     tokens: usize,
 }
 
-impl Permit {
-    pub fn lane(&self) -> Lane {
-        self.lane
-    }
-}
-
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
