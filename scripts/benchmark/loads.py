@@ -103,12 +103,14 @@ def overload(args: Namespace) -> list[Target]:
         most = peak["streams"]["peak"]["judged_per_second"]
         tell(f"overload: {most:.1f} candidates/s; half of it, then five times as much for {seconds} s, then half again")
         storm_ends = CALM_S + seconds
+        # Evenly spaced: with a dozen calls in two seconds, chance arrivals would decide whether the queue is empty again.
+        calm = f"{call},rate={most / 2},arrivals=fixed"
         calm_from = storm_ends + RECOVERY_S
         streams = [
             f"name=before,{call},rate={most / 2},end={CALM_S}",
             f"name=five times,{call},rate={5 * most},connections=16,start={CALM_S},end={storm_ends}",
-            f"name=first {RECOVERY_S} s after,{call},rate={most / 2},start={storm_ends},end={calm_from}",
-            f"name=then,{call},rate={most / 2},start={calm_from}",
+            f"name=first {RECOVERY_S} s after,{calm},start={storm_ends},end={calm_from}",
+            f"name=then,{calm},start={calm_from}",
         ]
         loaded = send(args, server, calm_from + CALM_S, *streams)
     by_name = loaded["streams"]
@@ -129,9 +131,9 @@ def overload(args: Namespace) -> list[Target]:
         row(name, stream) for name, stream in by_name.items()
     ]
     text = (
-        f"One candidate a call (label slot), Poisson arrivals, all different: half of the peak for {CALM_S} s, five times the "
-        f"peak for {seconds} s, half of it again. The train lane takes {args.queue_tokens:,} tokens, a second or two of work: "
-        f"what waits when the overload ends still has to be done.\n\n{report.table(HEAD, rows)}\n\n"
+        f"One candidate a call (label slot), all different: half of the peak for {CALM_S} s, five times the peak for "
+        f"{seconds} s (Poisson arrivals), half of it again (evenly spaced). The train lane takes {args.queue_tokens:,} "
+        f"tokens, a second or two of work: what waits when the overload ends still has to be done.\n\n{report.table(HEAD, rows)}\n\n"
         f"{report.targets_table(targets)}"
     )
     report.publish("overload", "make load-overload", {"load_before": busy, "peak": peak, "loaded": loaded}, text)

@@ -11,7 +11,7 @@ use super::queue::{Overloaded, Pending, Permit, Queue};
 use super::scheduler::{Scheduler, describe};
 use super::stats::Counters;
 use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, Prompt, Work};
-use crate::model::{Decoder, DecoderConfig, KvBlock};
+use crate::model::{Decoder, DecoderConfig, KvBlock, lower_priority};
 
 /// The model's speed before it has run, in tokens a second, for the first hints when to try again.
 const FIRST_RATE: f64 = 500.0;
@@ -49,7 +49,10 @@ impl Engine {
             counters: Arc::clone(&counters),
             settings,
         };
-        let thread = Builder::new().name("model".to_owned()).spawn(move || model.live(&report))?;
+        let thread = Builder::new().name("model".to_owned()).spawn(move || {
+            lower_priority();
+            model.live(&report);
+        })?;
         let kv_bytes = settings.kv_bytes;
         Ok(Self { queue, thread: Some(thread), decoder, counters, health, kv_bytes })
     }

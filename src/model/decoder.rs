@@ -12,7 +12,7 @@ use super::kernels::{rms_norm, rotate, silu_gate};
 use super::kv::{KvBlock, store};
 use super::matmul::{Layout, MIN_ROWS, Operand, Output, Rows, Shape, Shared, multiply_parallel};
 use super::weights::{Block, Projection, Weights};
-use super::{DecoderConfig, Gguf, ModelError, TokenId};
+use super::{DecoderConfig, Gguf, ModelError, TokenId, priority};
 use crate::numerics::Numerics;
 
 /// A run of a chunk before its K/V exist.
@@ -54,6 +54,7 @@ impl Decoder {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|index| format!("forward-{index}"))
+            .start_handler(|_| priority::lower())
             .build()
             .map_err(|error| ModelError::Unsupported(format!("cannot start {threads} threads: {error}")))?;
         Ok(Self { config, weights, pool, clock: Clock::default() })

@@ -18,6 +18,7 @@ mod kv;
 #[doc(hidden)] // Public for benches/forward.rs only.
 pub mod matmul;
 mod pre;
+mod priority;
 pub mod registry;
 mod session;
 mod text;
@@ -35,6 +36,7 @@ pub use fetch::{Condition, Progress};
 pub use gguf::Gguf;
 pub use head::RowScores;
 pub use kv::KvBlock;
+pub(crate) use priority::lower as lower_priority;
 pub use session::TextSession;
 pub use text::{ANSWER_SPELLINGS, TextError, TextModel, TokenizedPrompt};
 pub use tokenizer::Tokenizer;
