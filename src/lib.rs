@@ -14,3 +14,4 @@ pub mod persona;
 pub mod prism;
 pub mod server;
 pub mod service;
+pub mod telemetry;
