@@ -19,6 +19,19 @@ impl Digest {
         Builder(Sha256::new()).field("schema", schema.as_bytes())
     }
 
+    /// Reads 64 hexadecimal digits.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let value = |digit: u8| char::from(digit).to_digit(16);
+            *byte = u8::try_from(value(digits[0])? << 4 | value(digits[1])?).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

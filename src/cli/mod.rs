@@ -14,11 +14,13 @@ mod explain;
 mod input;
 mod interrupt;
 mod judge_args;
+mod keys;
 mod models;
 mod output;
 mod progress;
 mod score;
 mod serve;
+mod server_args;
 
 use std::process::ExitCode;
 
@@ -54,6 +56,7 @@ enum Command {
     Demo(demo::Args),
     Bench(bench::Args),
     Serve(serve::Args),
+    Keys(keys::KeysArgs),
     #[command(hide = true)]
     DebugPasses(debug_passes::Args),
     #[command(hide = true)]
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::DebugPasses(args) => debug_passes::run(&args),
         Command::DebugPrefill(args) => debug_prefill::run(&args),
         Command::DebugPrompts(args) => debug_prompts::run(&args),

@@ -1,5 +1,6 @@
 //! `prism-judge serve`: the judge over gRPC.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
@@ -9,22 +10,28 @@ use tracing_subscriber::EnvFilter;
 
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
-use super::{CliError, Outcome};
-use crate::server::{self, ServeError, ServerOptions};
+use super::server_args::ServerArgs;
+use super::{CliError, Outcome, exit};
+use crate::server::{self, Ports, ServeError};
 use crate::service::{Judge, JudgeConfig};
+use crate::telemetry;
 
 const EXAMPLES: &str = "\
 Examples:
   prism-judge serve
-  prism-judge serve --listen 0.0.0.0:50051 --model judge-7b.gguf
+  prism-judge serve --listen 0.0.0.0:50051 --api-keys keys.toml \\
+    --tls-cert cert.pem --tls-key key.pem
   prism-judge serve --reflection &
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
 
-The port opens at once; until the model is loaded the health service says
-NOT_SERVING and calls get UNAVAILABLE. SIGTERM or Ctrl-C finishes the calls in
-flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
+The ports open at once; until the model is loaded and has passed its
+self-check, /readyz and the health service say so and calls get UNAVAILABLE.
+SIGTERM or Ctrl-C: not ready, wait --drain-delay-s, finish the calls in flight
+for --drain-timeout-s at most, exit 0. A second one ends at once.
+RUST_LOG sets how much is logged (default info).";
 
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
@@ -33,12 +40,8 @@ const THREADS_END: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Address and port to listen on; port 0 takes a free one, which the log names.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051", value_parser = host_and_port)]
-    listen: String,
-    /// Also offer the reflection service, which tells any caller the messages and methods.
-    #[arg(long)]
-    reflection: bool,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -48,38 +51,60 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
+    let options = args.server.options(String::new())?;
     let config = JudgeConfig { engine, cache, ..args.judge.config()? };
-    let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
     start_log();
+    telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| failed("cannot start the server", &error))?;
+        .map_err(|error| failed("cannot start the server", error))?;
     let served = runtime.block_on(async {
-        let stop = stop_signal().map_err(|error| failed("cannot watch signals", &error))?;
-        let listener = TcpListener::bind(&args.listen)
-            .await
-            .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
-        let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
-        let load = move || Judge::open(&config).map_err(CliError::from);
-        server::run(listener, load, options, stop).await.map_err(|error| match error {
+        let stop = stop_signal().map_err(|error| failed("cannot watch signals", error))?;
+        let judge = bind(&args.server.listen).await?;
+        let admin = match args.server.admin() {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let load = move || {
+            let judge = Judge::open(&config).map_err(CliError::from)?;
+            judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
+            Ok(judge)
+        };
+        server::run(Ports { judge, admin }, load, options, stop).await.map_err(|error| match error {
             ServeError::Load(error) => error,
-            other => CliError::Failed(other.to_string()),
+            ServeError::Setup(_) => CliError::Failed(error.to_string()),
         })
     });
     runtime.shutdown_timeout(THREADS_END);
     served.map(|()| Outcome::Done)
 }
 
-/// Resolves at SIGTERM or Ctrl-C. The handlers are in place when this returns.
+fn failed(what: &str, error: impl Display) -> CliError {
+    CliError::Failed(format!("{what}: {error}"))
+}
+
+async fn bind(address: &str) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| failed(&format!("cannot listen on {address}"), error))
+}
+
+/// Resolves at SIGTERM or Ctrl-C; the next one ends the process at once. The handlers are in place when this returns.
 fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+    let mut either = async move || {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = terminate.recv() => exit::TERMINATED,
+            _ = interrupt.recv() => exit::INTERRUPTED,
         }
+    };
+    Ok(async move {
+        either().await;
+        tokio::spawn(async move {
+            let status = either().await;
+            tracing::warn!("asked to stop a second time: ending at once");
+            std::process::exit(status.into());
+        });
     })
 }
 
@@ -92,12 +117,4 @@ fn start_log() {
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let example = "it must be HOST:PORT, for example 127.0.0.1:50051 or [::1]:50051";
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
-        _ => Err(example.to_owned()),
-    }
 }

@@ -7,16 +7,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
-use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// What every client sends first: the preface, and the header of a SETTINGS frame (RFC 9113, section 3.4).
 const FIRST_WORDS: usize = 24 + 9;
 
 /// A connection whose first words must come in time.
-pub struct Greeting {
-    stream: TcpStream,
+pub struct Greeting<T> {
+    stream: T,
     /// None once the first words are here.
     missing: Option<Missing>,
 }
@@ -26,15 +24,15 @@ struct Missing {
     limit: Pin<Box<Sleep>>,
 }
 
-impl Greeting {
+impl<T> Greeting<T> {
     /// Starts the clock.
-    pub fn new(stream: TcpStream, limit: Duration) -> Self {
+    pub fn new(stream: T, limit: Duration) -> Self {
         let limit = Box::pin(tokio::time::sleep(limit));
         Self { stream, missing: Some(Missing { bytes: FIRST_WORDS, limit }) }
     }
 }
 
-impl AsyncRead for Greeting {
+impl<T: AsyncRead + Unpin> AsyncRead for Greeting<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -49,7 +47,7 @@ impl AsyncRead for Greeting {
     }
 }
 
-impl AsyncWrite for Greeting {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Greeting<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -72,13 +70,5 @@ impl AsyncWrite for Greeting {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
-    }
-}
-
-impl Connected for Greeting {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.stream.connect_info()
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::OverQuota;
 use crate::engine::{EngineError, Overloaded, Stop};
 use crate::model::ModelError;
 use crate::prism::{ConcludeError, LabelSpaceError, PlanError, TemplateError};
@@ -18,6 +19,8 @@ pub enum ErrorCode {
     DeadlineExceeded,
     /// The call's lane is full; nothing was done.
     Overloaded,
+    /// The caller's tenant has used up its share; nothing was done.
+    OverQuota,
     /// The model is restarting, or has ended.
     Unavailable,
     /// The model thread failed.
@@ -30,7 +33,7 @@ impl ErrorCode {
         match self {
             // An input that breaks the model breaks it for everybody: one who waits must not try in turn.
             Self::InvalidArgument | Self::NonFinite | Self::Internal => true,
-            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::Unavailable => false,
+            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::OverQuota | Self::Unavailable => false,
         }
     }
 }
@@ -45,6 +48,8 @@ pub struct JudgeError {
     pub message: String,
     /// For [`ErrorCode::Overloaded`]: what is full, and when to try again.
     pub overload: Option<Box<Overloaded>>,
+    /// For [`ErrorCode::OverQuota`]: how much there is, and when to try again.
+    pub over_quota: Option<OverQuota>,
 }
 
 impl JudgeError {
@@ -53,7 +58,7 @@ impl JudgeError {
     }
 
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, field: None, message: message.into(), overload: None }
+        Self { code, field: None, message: message.into(), overload: None, over_quota: None }
     }
 
     pub(super) fn internal(message: impl Into<String>) -> Self {
@@ -79,6 +84,12 @@ impl From<Stop> for JudgeError {
 impl From<Overloaded> for JudgeError {
     fn from(overloaded: Overloaded) -> Self {
         EngineError::Overloaded(overloaded).into()
+    }
+}
+
+impl From<OverQuota> for JudgeError {
+    fn from(over: OverQuota) -> Self {
+        Self { over_quota: Some(over), ..Self::new(ErrorCode::OverQuota, over.to_string()) }
     }
 }
 

@@ -1,12 +1,15 @@
 //! What a judge says of itself and of one verdict.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::wording::Wording;
-use super::{Call, Judge, JudgeError, OptionOverrides, tokens};
+use super::{Call, Judge, JudgeError, Lane, OptionOverrides, tokens};
 use crate::digest::Digest;
 use crate::numerics::Numerics;
 use crate::prism::{Candidate, Dimension, Group, InversePrompt, Label, LabelSpace, Options, Read, Verdict, plan};
+use crate::telemetry::catalogue;
 
 /// What a judge says of itself.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +58,39 @@ pub struct ShownLabel {
     pub description: String,
 }
 
+/// What waits and what is held, now.
+#[derive(Clone, Debug, Serialize)]
+pub struct Load {
+    /// Tokens that wait or run, by lane.
+    pub queue_tokens: BTreeMap<&'static str, usize>,
+    /// Pieces of work that the model is computing.
+    pub active_pieces: u64,
+    pub kv_cache_bytes: u64,
+    pub verdict_cache_entries: u64,
+    pub verdict_cache_bytes: u64,
+}
+
 impl Judge {
+    /// Brings the gauges up to date.
+    pub fn observe(&self) {
+        for (lane, tokens) in self.load().queue_tokens {
+            catalogue::QUEUE_TOKENS.set([lane], tokens as f64);
+        }
+    }
+
+    pub fn load(&self) -> Load {
+        let engine = self.engine.stats();
+        let (verdict_cache_entries, verdict_cache_bytes) = self.cache.size();
+        let lanes = Lane::ALL.into_iter().zip(engine.outstanding);
+        Load {
+            queue_tokens: lanes.map(|(lane, tokens)| (lane.name(), tokens)).collect(),
+            active_pieces: engine.active,
+            kv_cache_bytes: engine.kv_bytes,
+            verdict_cache_entries,
+            verdict_cache_bytes,
+        }
+    }
+
     pub fn info(&self) -> JudgeInfo {
         let (identity, backbone) = (&self.identity, self.engine.config());
         JudgeInfo {

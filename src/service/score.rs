@@ -2,6 +2,7 @@
 //! queue, its room in a lane, the leads that others wait for) is given back when its future is dropped.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::wording::Judged;
 use super::{CacheControl, Call, ErrorCode, Health, Judge, JudgeError, OptionOverrides};
@@ -132,8 +133,11 @@ impl Asked<'_> {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
         }
         let group = self.only(wanted);
-        let Call { lane, cancel, .. } = self.call;
-        let permit = engine.admit(*lane, wording.estimate(&group, &self.options))?;
+        let Call { lane, cancel, quota, .. } = self.call;
+        let estimate = wording.estimate(&group, &self.options);
+        let permit = engine.admit(*lane, estimate)?;
+        // Last: what a full lane refuses costs the tenant nothing.
+        quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()))?;
         let job = {
             let (wording, options, cancel) = (Arc::clone(wording), self.options, cancel.clone());
             move |waited_for: &dyn Fn() -> bool| {
@@ -144,6 +148,9 @@ impl Asked<'_> {
             }
         };
         let (work, prepared) = pool.run(*lane, job).await??;
+        if let Some(quota) = quota {
+            quota.settle(estimate, work.tokens());
+        }
         let answers = if work.is_empty() { Vec::new() } else { engine.submit(permit, work, cancel)?.wait().await? };
         let judged = prepared.conclude(&answers)?;
         // The candidates were numbered among themselves.

@@ -11,4 +11,4 @@ mod metric;
 pub use catalogue::CATALOGUE;
 pub use exporter::{InstallError, install, render, upkeep};
 pub use labels::Label;
-pub use metric::{Counter, Description, Gauge, Histogram, Info, Kind, Metric};
+pub use metric::{Counter, Description, Gauge, Held, Histogram, Info, Kind, Metric};
