@@ -64,18 +64,19 @@ pub fn init(format: LogFormat, level: &str) -> Result<(), LogError> {
 /// What is logged. A bare level is one for this program's own code: libraries, which would log what they send and
 /// receive, stay at `info` unless they are named.
 pub fn filter(directives: &str) -> Result<EnvFilter, String> {
+    const ALLOWED: &str = "it must be error, warn, info, debug, trace or off, or a list of target=level";
     let (mut levels, mut named) = (Vec::new(), Vec::new());
     for directive in directives.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         match directive.parse::<LevelFilter>() {
             Ok(level) => levels.extend([level.min(LevelFilter::INFO).to_string(), format!("{OURS}={level}")]),
+            // It would be the name of a target that nobody has, and nothing would be logged.
+            Err(_) if !directive.contains(['=', '[']) => return Err(format!("{directive:?} is no level; {ALLOWED}")),
             Err(_) => named.push(directive.to_owned()),
         }
     }
     // Of two for the same target the later one counts.
     levels.extend(named);
-    EnvFilter::try_new(levels.join(",")).map_err(|error| {
-        format!("{error}; it must be error, warn, info, debug, trace or off, or a list of target=level")
-    })
+    EnvFilter::try_new(levels.join(",")).map_err(|error| format!("{error}; {ALLOWED}"))
 }
 
 /// Standard error; what cannot be written is counted.
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_level_that_is_none_says_what_is_allowed() {
-        for wrong in ["h2=loud", "prism_judge=1.5", "a=b=c"] {
+        for wrong in ["verbose", "h2=loud", "prism_judge=1.5", "a=b=c"] {
             let reason = filter(wrong).map(drop).expect_err(wrong);
             assert!(reason.contains("error, warn, info, debug, trace or off"), "{reason}");
         }

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use super::catalogue::STAGE_SECONDS;
 use super::trace::CallSpan;
 
 /// Where a call is.
@@ -51,6 +53,8 @@ struct Facts {
     cached: AtomicU64,
     prompt_tokens: AtomicU64,
     computed_tokens: AtomicU64,
+    /// Nanoseconds in stages that have a name.
+    spent: AtomicU64,
     span: CallSpan,
 }
 
@@ -98,6 +102,20 @@ impl CallRecord {
     /// The first 16 hexadecimal digits of the id's SHA-256; empty without an id.
     pub fn request(&self) -> &str {
         self.0.request.get().map_or("", String::as_str)
+    }
+
+    /// Files time that the call spent in a stage, one of [`STAGE`](super::labels::STAGE).
+    pub fn spent(&self, stage: &'static str, time: Duration) {
+        STAGE_SECONDS.record([stage, self.lane()], time.as_secs_f64());
+        self.0.spent.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Files what is left of the time of a whole call. One that spent none in any stage was not computed.
+    pub(super) fn spent_outside(&self, whole: Duration) {
+        let inside = Duration::from_nanos(self.0.spent.load(Ordering::Relaxed));
+        if !inside.is_zero() {
+            STAGE_SECONDS.record(["outside", self.lane()], whole.saturating_sub(inside).as_secs_f64());
+        }
     }
 
     pub fn add(&self, sizes: Sizes) {

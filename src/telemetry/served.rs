@@ -56,6 +56,7 @@ impl Drop for Served {
         let (elapsed, lane, stage) = (self.started.elapsed(), self.record.lane(), self.record.stage().name());
         REQUESTS.increment([self.method, code]);
         REQUEST_SECONDS.record([self.method, lane], elapsed.as_secs_f64());
+        self.record.spent_outside(elapsed);
         match code {
             "CANCELLED" => CANCELLED.increment([stage]),
             "DEADLINE_EXCEEDED" => EXPIRED.increment([stage]),
