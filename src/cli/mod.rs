@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod score;
 mod serve;
+mod telemetry_args;
 
 use std::process::ExitCode;
 

@@ -39,7 +39,6 @@ pub fn install() -> Result<(), InstallError> {
         Exporter { handle: recorder.handle(), recorder }
     });
     catalogue::BUILD_INFO.set([env!("CARGO_PKG_VERSION")]);
-    catalogue::MODEL_HEALTH.only("loading");
     Ok(())
 }
 

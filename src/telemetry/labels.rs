@@ -65,6 +65,7 @@ pub const OUTCOME: Label = Label::new(
         "cancelled",
         "deadline_exceeded",
         "overloaded",
+        "over_quota",
         "unavailable",
         "internal",
     ],

@@ -11,6 +11,9 @@ use super::record::Sizes;
 use super::trace::CallSpan;
 use super::{CallRecord, trace};
 
+/// The service that the names of methods are taken from.
+pub(super) const SERVICE: &str = "prism.judge.v1.JudgeService";
+
 /// A call under way. Dropped without an answer it was cancelled: the client went away.
 #[derive(Debug)]
 pub struct Served {
@@ -24,8 +27,9 @@ pub struct Served {
 impl Served {
     /// Begins when a call's headers are here; `path` is the HTTP path, `/package.Service/Method`.
     pub fn begin(path: &str, headers: &HeaderMap) -> Self {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let method = METHOD.values[METHOD.index(name)];
+        let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE)?.strip_prefix('/'));
+        // Callers may ask for anything.
+        let method = METHOD.values[METHOD.index(name.unwrap_or_default())];
         let record = CallRecord::of(CallSpan::begin(method, &trace::parent(headers)));
         Self { record, method, started: Instant::now(), code: None, _in_flight: REQUESTS_IN_FLIGHT.hold([]) }
     }

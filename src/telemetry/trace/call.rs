@@ -5,6 +5,7 @@ use opentelemetry::{Context, KeyValue};
 
 use crate::telemetry::CallRecord;
 use crate::telemetry::record::Sizes;
+use crate::telemetry::served::SERVICE;
 
 /// A call's span, or nothing where there is no tracing or the call is not sampled.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl CallSpan {
             .with_kind(SpanKind::Server)
             .with_attributes([
                 KeyValue::new("rpc.system", "grpc"),
-                KeyValue::new("rpc.service", "prism.judge.v1.JudgeService"),
+                KeyValue::new("rpc.service", SERVICE),
                 KeyValue::new("rpc.method", method),
             ])
             .start_with_context(tracer, parent);
