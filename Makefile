@@ -52,6 +52,10 @@ lint: proto-lint ## formatting, clippy, rustdoc and the wire contract
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --document-private-items
 
+.PHONY: docs
+docs: ## write what docs/ takes from the code: the table of docs/metrics.md
+	UPDATE_DOCS=1 $(CARGO) test --release --locked --test metrics the_docs_have_the_catalogue
+
 .PHONY: proto-lint
 proto-lint: $(BUF) ## buf lint of proto/
 	$(BUF) lint

@@ -22,7 +22,7 @@ async fn the_pages_tell_how_the_server_stands() {
     let (status, queue) = server.get("/debug/queue");
     assert_eq!(status, 200);
     let queue: serde_json::Value = serde_json::from_str(&queue).unwrap();
-    assert_eq!(queue["queue_tokens"]["guard"], 0, "{queue}");
+    assert_eq!(queue["lanes"]["guard"]["queue_tokens"], 0, "{queue}");
     let (status, settings) = server.get("/configz");
     assert_eq!(status, 200);
     assert!(settings.contains("drain_timeout_s = 10"), "{settings}");

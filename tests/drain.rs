@@ -98,7 +98,7 @@ async fn what_does_not_end_within_the_drain_is_told_so() {
     loop {
         let (_, queue) = server.get("/debug/queue");
         let queue: serde_json::Value = serde_json::from_str(&queue).unwrap();
-        if queue["queue_tokens"]["train"].as_u64().unwrap() > 0 {
+        if queue["lanes"]["train"]["queue_tokens"].as_u64().unwrap() > 0 {
             break;
         }
         info.get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap();

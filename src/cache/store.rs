@@ -83,6 +83,11 @@ impl<E: Clone> VerdictCache<E> {
         finite
     }
 
+    /// Bytes that may be kept.
+    pub fn limit(&self) -> u64 {
+        self.kept.policy().max_capacity().unwrap_or(u64::MAX)
+    }
+
     /// Judgements and bytes that are kept, up to what the last few calls changed.
     pub fn size(&self) -> (u64, u64) {
         (self.kept.entry_count(), self.kept.weighted_size())

@@ -21,6 +21,7 @@ mod progress;
 mod score;
 mod serve;
 mod server_args;
+mod telemetry_args;
 
 use std::process::ExitCode;
 

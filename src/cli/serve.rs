@@ -1,20 +1,20 @@
 //! `prism-judge serve`: the judge over gRPC.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
 use super::server_args::ServerArgs;
+use super::telemetry_args::TelemetryArgs;
 use super::{CliError, Outcome, exit};
 use crate::server::{self, Ports, ServeError};
 use crate::service::{Judge, JudgeConfig};
-use crate::telemetry;
+use crate::telemetry::{self, log, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,11 +30,13 @@ Examples:
 The ports open at once; until the model is loaded and has passed its
 self-check, /readyz and the health service say so and calls get UNAVAILABLE.
 SIGTERM or Ctrl-C: not ready, wait --drain-delay-s, finish the calls in flight
-for --drain-timeout-s at most, exit 0. A second one ends at once.
-RUST_LOG sets how much is logged (default info).";
+for --drain-timeout-s at most, exit 0. A second one ends at once.";
 
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
+
+/// How long spans that are still to be sent may.
+const SPANS_END: Duration = Duration::from_secs(1);
 
 /// Judge over gRPC.
 #[derive(Debug, clap::Args)]
@@ -46,6 +48,8 @@ pub struct Args {
     engine: EngineArgs,
     #[command(flatten)]
     judge: JudgeArgs,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
 /// Runs the subcommand.
@@ -53,7 +57,10 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
     let options = args.server.options(String::new())?;
     let config = JudgeConfig { engine, cache, ..args.judge.config()? };
-    start_log();
+    log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
+        log::LogError::Level { .. } => CliError::Setting(error.to_string()),
+        log::LogError::Init(_) => CliError::Failed(error.to_string()),
+    })?;
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -61,6 +68,8 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         .map_err(|error| failed("cannot start the server", error))?;
     let served = runtime.block_on(async {
         let stop = stop_signal().map_err(|error| failed("cannot watch signals", error))?;
+        let traces = args.telemetry.otlp().as_ref().map(trace::start).transpose();
+        let traces = traces.map_err(|error| CliError::Setting(error.to_string()))?;
         let judge = bind(&args.server.listen).await?;
         let admin = match args.server.admin() {
             Some(address) => Some(bind(address).await?),
@@ -71,7 +80,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
             judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
             Ok(judge)
         };
-        server::run(Ports { judge, admin }, load, options, stop).await.map_err(|error| match error {
+        let served = server::run(Ports { judge, admin }, load, options, stop).await;
+        if let Some(traces) = traces {
+            traces.finish(SPANS_END).await;
+        }
+        served.map_err(|error| match error {
             ServeError::Load(error) => error,
             ServeError::Setup(_) => CliError::Failed(error.to_string()),
         })
@@ -106,15 +119,4 @@ fn stop_signal() -> io::Result<impl Future<Output = ()>> {
             std::process::exit(status.into());
         });
     })
-}
-
-fn start_log() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        // It would report them on standard error, by a panic if that is what failed.
-        .log_internal_errors(false)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
 }

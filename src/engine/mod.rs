@@ -1,8 +1,8 @@
 //! Runs prompts on the one thread that owns the model.
 //!
 //! Callers merge their prompts into a token tree ([`Work`]), take room in a lane and wait. The model thread merges all
-//! work into one tree that keeps the keys and values of what it has computed, and runs it chunk by chunk. Knows `model`
-//! alone.
+//! work into one tree that keeps the keys and values of what it has computed, and runs it chunk by chunk. Knows `model`,
+//! and tells `telemetry` how long things took.
 
 mod active;
 mod cancel;
@@ -21,7 +21,7 @@ pub use cancel::{Cancel, Stop};
 pub use lane::Lane;
 pub use queue::{Overloaded, Pending, Permit};
 pub use settings::EngineSettings;
-pub use stats::EngineStats;
+pub use stats::{EngineStats, LaneStats};
 pub use tree::{Node, NodeData, NodeId, TokenTree};
 pub use work::{Answer, EngineError, Prompt, Read, Reading, Work};
 pub use worker::{Engine, Health, run};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{Answer, Cancel, EngineError, Lane, Stop, Work};
+use super::{Answer, Cancel, EngineError, Lane, LaneStats, Stop, Work};
 
 /// Bounds of the time after which a refused call may try again.
 const SHORTEST_HINT: Duration = Duration::from_millis(10);
@@ -202,6 +202,21 @@ impl Queue {
     /// Tokens outstanding by lane.
     pub fn outstanding(&self) -> [usize; 3] {
         self.lock().outstanding
+    }
+
+    /// What the lanes hold now.
+    pub fn lanes(&self) -> [LaneStats; 3] {
+        let state = self.lock();
+        Lane::ALL.map(|lane| {
+            let lane = lane as usize;
+            let oldest = state.waiting[lane].first_key_value().map(|(_, job)| job.arrived.elapsed());
+            LaneStats {
+                tokens: state.outstanding[lane],
+                pieces: state.pieces[lane],
+                limit: self.limits[lane],
+                oldest: oldest.unwrap_or_default(),
+            }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

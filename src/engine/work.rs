@@ -7,6 +7,7 @@ use super::Stop;
 use super::queue::Overloaded;
 use super::tree::{NodeId, TokenTree};
 use crate::model::TokenId;
+use crate::telemetry::CallRecord;
 
 /// What is read from one prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +33,8 @@ pub struct Work {
     pub(super) asks: Vec<Ask>,
     /// For each prompt its place in `asks`: prompts that repeat an earlier one are asked once.
     pub(super) places: Vec<usize>,
+    /// The call that asks.
+    pub record: CallRecord,
     /// The last of the `asks` that ends with a node.
     by_end: HashMap<NodeId, usize>,
 }

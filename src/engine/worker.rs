@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::queue::{Overloaded, Pending, Permit, Queue};
 use super::scheduler::{Scheduler, describe};
 use super::stats::Counters;
-use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, Prompt, Work};
+use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, LaneStats, Prompt, Work};
 use crate::model::{Decoder, DecoderConfig, KvBlock, lower_priority};
 
 /// The model's speed before it has run, in tokens a second, for the first hints when to try again.
@@ -102,6 +102,16 @@ impl Engine {
 
     pub fn stats(&self) -> EngineStats {
         self.counters.snapshot(self.queue.outstanding())
+    }
+
+    /// What the lanes hold now.
+    pub fn lanes(&self) -> [LaneStats; 3] {
+        self.queue.lanes()
+    }
+
+    /// Bytes of keys and values that may be held.
+    pub fn kv_limit(&self) -> usize {
+        self.kv_bytes
     }
 
     /// Tokens a second so far.

@@ -19,9 +19,6 @@ use super::Scorer;
 use super::readiness;
 use crate::telemetry;
 
-/// Prometheus' text format.
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
-
 const ROUTES: &str = "\
 /livez        200 while the process can serve again without a restart
 /readyz       200 while calls are served
@@ -79,7 +76,7 @@ async fn metrics<S: Scorer>(State(admin): State<Arc<Admin<S>>>) -> Response {
     if let Some(judge) = admin.judge.get() {
         judge.observe();
     }
-    ([(header::CONTENT_TYPE, METRICS)], telemetry::render()).into_response()
+    ([(header::CONTENT_TYPE, telemetry::CONTENT_TYPE)], telemetry::render()).into_response()
 }
 
 async fn configz<S: Scorer>(State(admin): State<Arc<Admin<S>>>) -> String {

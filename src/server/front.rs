@@ -15,9 +15,8 @@ use tower::ServiceExt as _;
 use super::calls::{Answer, Calls};
 use super::deadline::{self, Deadline};
 use super::life::{Life, Phase};
-use super::tally::Tally;
 use super::{Caller, Keys, status};
-use crate::telemetry::catalogue;
+use crate::telemetry::{Served, catalogue};
 
 /// The way into the services.
 #[derive(Clone)]
@@ -36,7 +35,7 @@ impl Front {
     /// Answers one call of a connection.
     pub async fn answer(self, mut request: Request<Incoming>, calls: Calls) -> Result<Response<Answer>, Infallible> {
         let call = calls.enter();
-        let mut tally = Tally::start(request.uri().path());
+        let served = Served::begin(request.uri().path(), request.headers());
         let deadline = deadline::of(request.headers());
         let caller = match &self.keys {
             Some(keys) => keys.caller(request.headers()),
@@ -48,7 +47,7 @@ impl Front {
                 status::unauthenticated(refusal).into_http()
             }
             Ok(caller) => {
-                request.extensions_mut().insert(tally.lane());
+                request.extensions_mut().insert(served.record().clone());
                 request.extensions_mut().insert(Deadline(deadline));
                 request.extensions_mut().insert(caller);
                 tokio::select! {
@@ -62,7 +61,7 @@ impl Front {
                 }
             }
         };
-        tally.answered(response.headers());
+        served.answered(response.headers());
         Ok(response.map(|body| Answer::new(body, call)))
     }
 }

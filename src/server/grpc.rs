@@ -11,11 +11,10 @@ use tonic::{Extensions, Request, Response, Status};
 use super::convert::{self, Asked, Violations, Wire};
 use super::deadline::Deadline;
 use super::pb::judge_service_server::JudgeService;
-use super::tally::LaneSeen;
 use super::{Caller, MESSAGE_LIMIT, pb, status};
 use crate::prism::Group;
 use crate::service::{Call, Cancel, ErrorCode, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
-use crate::telemetry::catalogue;
+use crate::telemetry::{CallRecord, catalogue};
 
 /// What the server needs of a judge; tests bring their own.
 pub trait Scorer: Send + Sync + 'static {
@@ -87,7 +86,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
             cache: request.cache,
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
-        let call = call(&asked, &extensions)?;
+        let call = call(&asked, &request.request_id, &extensions)?;
         let verdict = scored(judge, asked, &call)
             .await
             .and_then(|mut results| results.pop().unwrap_or_else(|| Err(no_result())))
@@ -113,7 +112,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
         let ids: Vec<String> = asked.group.candidates.iter().map(|candidate| candidate.id.clone()).collect();
-        let call = call(&asked, &extensions)?;
+        let call = call(&asked, &request.request_id, &extensions)?;
         let results = scored(judge, asked, &call)
             .await
             .and_then(|results| if results.len() == ids.len() { Ok(results) } else { Err(no_result()) })
@@ -132,11 +131,11 @@ impl<S: Scorer> JudgeService for Grpc<S> {
 }
 
 /// How the call is served: what it asks for, and what the front found out about its caller.
-fn call(asked: &Asked, extensions: &Extensions) -> Result<Call, Status> {
+fn call(asked: &Asked, request_id: &str, extensions: &Extensions) -> Result<Call, Status> {
     let caller = extensions.get::<Caller>().cloned().unwrap_or_default();
-    if let Some(seen) = extensions.get::<LaneSeen>() {
-        seen.set(asked.lane);
-    }
+    let record = extensions.get::<CallRecord>().cloned().unwrap_or_default();
+    record.set_lane(asked.lane.name());
+    record.set_request_id(request_id);
     caller.enter(asked.lane).map_err(|lanes| {
         catalogue::AUTH_FAILURES.increment(["lane"]);
         status::wrong_lane(asked.lane, &lanes)
@@ -148,6 +147,7 @@ fn call(asked: &Asked, extensions: &Extensions) -> Result<Call, Status> {
         tenant: caller.tenant.to_string(),
         quota: caller.quota,
         cancel: Cancel::with_deadline(deadline),
+        record,
     })
 }
 

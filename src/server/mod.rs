@@ -18,7 +18,6 @@ mod readiness;
 mod reload;
 mod run;
 mod status;
-mod tally;
 mod tls;
 
 #[cfg(test)]

@@ -91,9 +91,10 @@ impl Scorer for Fake {
 
     fn load(&self) -> Load {
         Load {
-            queue_tokens: [("guard", 1)].into(),
-            active_pieces: 2,
-            kv_cache_bytes: 3,
+            lanes: [].into(),
+            active_pieces: 1,
+            kv_cache_bytes: 2,
+            kv_cache_limit_bytes: 3,
             verdict_cache_entries: 4,
             verdict_cache_bytes: 5,
         }

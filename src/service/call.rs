@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{CacheControl, Cancel, Lane, Quota};
+use crate::telemetry::CallRecord;
 
 /// What a call says besides what is judged and how. None of it changes a bit of the verdict.
 #[derive(Clone, Debug, Default)]
@@ -14,4 +15,6 @@ pub struct Call {
     /// What the tenant may compute; None: as much as there is room for. Verdicts from the cache are free.
     pub quota: Option<Arc<Quota>>,
     pub cancel: Cancel,
+    /// What the transport knows of the call and is told of it.
+    pub record: CallRecord,
 }

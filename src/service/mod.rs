@@ -4,6 +4,7 @@ mod call;
 mod config;
 mod error;
 mod judge;
+mod observe;
 mod pool;
 mod prompts;
 mod quota;

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::observe::{self, Watch};
 use super::wording::Judged;
 use super::{CacheControl, Call, ErrorCode, Health, Judge, JudgeError, OptionOverrides};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
 use crate::engine::Stop;
 use crate::prism::{EvidenceKind, Group, LabelOrder, Options, Provenance, TokenCounts, Verdict};
+use crate::telemetry::Stage;
 
 /// One result per candidate, in order; the outer error concerns the whole request.
 pub type Scored = Result<Vec<Result<Verdict, JudgeError>>, JudgeError>;
@@ -21,6 +23,13 @@ impl Judge {
     /// Judges a group. Needs a tokio runtime with timers if the call has a deadline; a call that the verdict cache
     /// answers is ready at once.
     pub async fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
+        let watch = Watch::begin(call, group.candidates.len());
+        let scored = self.ask(group, overrides, call).await;
+        watch.end(&scored);
+        scored
+    }
+
+    async fn ask(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
         call.cancel.check()?;
         let options = overrides.over(&self.options);
         let asked = Asked { judge: self, provenance: self.provenance(&options), options, group: Arc::new(group), call };
@@ -86,7 +95,9 @@ impl Asked<'_> {
         while !open.is_empty() {
             let (mut wanted, mut leads, mut follows) = (Vec::new(), Vec::new(), Vec::new());
             for index in open.drain(..) {
-                match cache.seat(keys[index], rank) {
+                let seat = cache.seat(keys[index], rank);
+                observe::lookup(&seat);
+                match seat {
                     Seat::Hit(judgement) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
                     Seat::Lead(lead) => {
                         wanted.push(index);
@@ -115,6 +126,7 @@ impl Asked<'_> {
                 }
             }
             for (index, follow) in follows {
+                self.call.record.enter(Stage::Follow);
                 match follow.outcome().await {
                     Some(Ok(judgement)) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
                     Some(Err((theirs, error))) => results[index] = Some(Err(error.moved(theirs, index))),
@@ -133,25 +145,34 @@ impl Asked<'_> {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
         }
         let group = self.only(wanted);
-        let Call { lane, cancel, quota, .. } = self.call;
+        let Call { lane, cancel, quota, record, .. } = self.call;
         let estimate = wording.estimate(&group, &self.options);
         let permit = engine.admit(*lane, estimate)?;
         // Last: what a full lane refuses costs the tenant nothing.
         quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()))?;
         let job = {
             let (wording, options, cancel) = (Arc::clone(wording), self.options, cancel.clone());
+            let (record, asked) = (record.clone(), Instant::now());
             move |waited_for: &dyn Fn() -> bool| {
-                wording.prepare(&group, &options, &|| {
+                record.spent("prepare_wait", asked.elapsed());
+                let started = Instant::now();
+                let prepared = wording.prepare(&group, &options, &|| {
                     cancel.check()?;
                     if waited_for() { Ok(()) } else { Err(Stop::Cancelled.into()) }
-                })
+                });
+                record.spent("prepare", started.elapsed());
+                prepared
             }
         };
-        let (work, prepared) = pool.run(*lane, job).await??;
+        record.enter(Stage::Prepare);
+        let (mut work, prepared) = pool.run(*lane, job).await??;
         if let Some(quota) = quota {
             quota.settle(estimate, work.tokens());
         }
+        work.record = record.clone();
+        record.enter(Stage::Queue);
         let answers = if work.is_empty() { Vec::new() } else { engine.submit(permit, work, cancel)?.wait().await? };
+        record.enter(Stage::Other);
         let judged = prepared.conclude(&answers)?;
         // The candidates were numbered among themselves.
         let renumber = |(at, judged): (usize, Result<Judged, JudgeError>)| {
@@ -186,6 +207,7 @@ impl Asked<'_> {
     /// The verdict of the candidate at `index`; `computed` is None for a judgement that was made for somebody else.
     fn verdict(&self, index: usize, judgement: &Judgement, computed: Option<u64>) -> Verdict {
         let Judgement { conclusion, prompt_tokens } = judgement;
+        observe::verdict(&self.call.record, judgement, computed);
         Verdict {
             id: self.group.candidates[index].id.clone(),
             s_prism: conclusion.s_prism,

@@ -107,7 +107,7 @@ catalogue! {
     REDIS_BREAKER: Gauge<1> = "prism_judge_redis_breaker_state", [BREAKER];
     "1 for the state that the breaker is in; all 0 without Redis."
 
-    S_PRISM: Histogram<0> = "prism_judge_s_prism", [], TWENTIETHS;
+    S_PRISM: Histogram<0> = "prism_judge_score", [], TWENTIETHS;
     "S_PRISM of the computed verdicts."
     EVIDENCE: Histogram<1> = "prism_judge_evidence", [DIMENSION], TWENTIETHS;
     "Evidence of the computed verdicts."

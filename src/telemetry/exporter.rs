@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::{CATALOGUE, Kind, catalogue};
+use super::{CATALOGUE, Kind, catalogue, process};
+
+/// The type of what [`render`] gives.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How often samples are filed. Without it they pile up until somebody scrapes.
 const UPKEEP: Duration = Duration::from_secs(2);
@@ -48,18 +51,15 @@ pub async fn upkeep() {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
-        file();
+        if let Some(exporter) = EXPORTER.get() {
+            exporter.handle.run_upkeep();
+        }
     }
 }
 
-/// Files the samples so far.
-pub(super) fn file() {
-    if let Some(exporter) = EXPORTER.get() {
-        exporter.handle.run_upkeep();
-    }
-}
-
-/// Everything in Prometheus' text format; empty before [`install`].
+/// Everything in Prometheus' text format; empty before [`install`]. What a judge holds is as it was last observed.
 pub fn render() -> String {
-    EXPORTER.get().map(|exporter| exporter.handle.render()).unwrap_or_default()
+    let Some(exporter) = EXPORTER.get() else { return String::new() };
+    process::observe();
+    exporter.handle.render()
 }

@@ -20,29 +20,28 @@ impl Label {
 /// Methods of the judge's service; `other` is everything else that a client can ask for.
 pub const METHOD: Label = Label::new("method", &["Score", "ScoreGroup", "GetJudgeInfo", "other"]);
 
-/// gRPC status codes.
-pub const CODE: Label = Label::new(
-    "code",
-    &[
-        "OK",
-        "CANCELLED",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-        "UNKNOWN",
-    ],
-);
+/// gRPC status codes by their numbers.
+pub const GRPC_CODES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+pub const CODE: Label = Label::new("code", &GRPC_CODES);
 
 pub const LANE: Label = Label::new("lane", &["guard", "train", "batch"]);
 
@@ -66,6 +65,8 @@ pub const OUTCOME: Label = Label::new(
         "cancelled",
         "deadline_exceeded",
         "overloaded",
+        "over_quota",
+        "over_quota",
         "unavailable",
         "internal",
     ],

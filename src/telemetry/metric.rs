@@ -185,6 +185,7 @@ impl<const N: usize> Metric for Gauge<N> {
 }
 
 /// One more in a gauge, while it lives.
+#[derive(Debug)]
 #[must_use]
 pub struct Held(Option<&'static metrics::Gauge>);
 

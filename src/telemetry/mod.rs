@@ -6,9 +6,16 @@
 pub mod catalogue;
 mod exporter;
 mod labels;
+pub mod log;
 mod metric;
+mod process;
+mod record;
+mod served;
+pub mod trace;
 
 pub use catalogue::CATALOGUE;
-pub use exporter::{InstallError, install, render, upkeep};
+pub use exporter::{CONTENT_TYPE, InstallError, install, render, upkeep};
 pub use labels::Label;
 pub use metric::{Counter, Description, Gauge, Held, Histogram, Info, Kind, Metric};
+pub use record::{CallRecord, Sizes, Stage};
+pub use served::Served;

@@ -46,7 +46,7 @@ impl Server {
         });
         let mut server = Self { child, address: String::new(), admin: String::new(), log };
         server.address = server.logged("listening on ").split(',').next().unwrap().to_owned();
-        server.admin = server.logged("admin on ");
+        server.admin = server.logged("admin on ").split('"').next().unwrap().to_owned();
         server
     }
 
