@@ -198,7 +198,7 @@ fn wrong_files_are_named_before_a_port_opens() {
         (&["--tls-cert", &none, "--tls-key", &key], "none.pem: No such file"),
     ];
     for (flags, expected) in cases {
-        let output = run(&[&["serve", "--listen", "127.0.0.1:0"], flags].concat(), b"");
+        let output = run(&[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"], flags].concat(), b"");
         assert_eq!(output.status.code(), Some(64), "{flags:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{flags:?}: {}", stderr(&output));
     }

@@ -60,7 +60,8 @@ pub fn run(args: &KeysArgs) -> Result<Outcome, CliError> {
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random)).map_err(failed)?;
     let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let key = format!("prism-{digits}");
-    let mut entry = format!("[[keys]]\nsha256 = \"{}\"\ntenant = {}\n", Digest::of_bytes(key.as_bytes()), quoted(tenant));
+    let mut entry =
+        format!("[[keys]]\nsha256 = \"{}\"\ntenant = {}\n", Digest::of_bytes(key.as_bytes()), quoted(tenant));
     if !lane.is_empty() {
         let names: Vec<String> = lane.iter().map(|lane| format!("\"{}\"", lane.name())).collect();
         entry.push_str(&format!("lanes = [{}]\n", names.join(", ")));

@@ -54,7 +54,9 @@ fn what_is_wrong_in_a_file_is_named() {
     assert!(wrong("").contains("[[keys]]"));
     assert!(wrong("[[keys]]\nsha256 = \"ab\"\ntenant = \"t\"").contains("keys[0]: sha256"));
     assert!(wrong(&entry("k", "", "")).contains("keys[0]: tenant"));
-    assert!(wrong(&entry("k", "t", "lanes = [\"gard\"]")).contains("keys[0]: lanes must be some of guard, train, batch"));
+    assert!(
+        wrong(&entry("k", "t", "lanes = [\"gard\"]")).contains("keys[0]: lanes must be some of guard, train, batch")
+    );
     assert!(wrong(&entry("k", "t", "lanes = []")).contains("keys[0]: lanes"));
     assert!(wrong(&(entry("k", "t", "") + &entry("k", "u", ""))).contains("keys[1]: this key is there twice"));
     assert!(wrong(&entry("k", "t", "lane = \"guard\"")).contains("unknown field `lane`"));

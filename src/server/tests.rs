@@ -198,8 +198,12 @@ impl Harness {
         let (fake, strings) = fake();
         let load = move || load.recv().unwrap().map(|()| fake);
         let shutdown = async { drop(stop_signal.await) };
-        let served =
-            tokio::spawn(run(plain(listener), load, ServerOptions { reflection: true, ..ServerOptions::default() }, shutdown));
+        let served = tokio::spawn(run(
+            plain(listener),
+            load,
+            ServerOptions { reflection: true, ..ServerOptions::default() },
+            shutdown,
+        ));
         let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
         Self { address, channel, stop: Some(stop), served, strings }
     }

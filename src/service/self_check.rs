@@ -14,12 +14,7 @@ struct Known {
 }
 
 /// The default model, f32, two processors of different makers.
-const KNOWN: [Known; 1] = [Known {
-    model: "",
-    prompt: "",
-    labels: "",
-    s_prism: [0.0, 0.0],
-}];
+const KNOWN: [Known; 1] = [Known { model: "", prompt: "", labels: "", s_prism: [0.0, 0.0] }];
 
 /// Instruction sets round differently in the seventh digit and int8 in the fourth; a wrong kernel or file is off by
 /// tenths.
@@ -39,7 +34,8 @@ impl Judge {
         }
         let Some(first) = together.first() else { return Ok(()) };
         let judge = &first.judge;
-        let digests = [judge.model_digest, judge.prompt_digest, judge.label_space_digest].map(|digest| digest.to_string());
+        let digests =
+            [judge.model_digest, judge.prompt_digest, judge.label_space_digest].map(|digest| digest.to_string());
         let known = KNOWN.iter().find(|known| digests == [known.model, known.prompt, known.labels]);
         for (verdict, expected) in together.iter().zip(known.map_or([f64::NAN; 2], |known| known.s_prism)) {
             if (verdict.s_prism - expected).abs() > TOLERANCE {
