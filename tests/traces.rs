@@ -63,7 +63,7 @@ async fn a_call_hangs_under_its_callers_span_and_is_linked_to_the_passes_it_took
         assert!(call.end_time_unix_nano >= call.start_time_unix_nano);
     }
     let told = |call: &Span, key: &str| attribute(call, key).unwrap_or_default();
-    let by_status = |status: &str| calls.iter().filter(move |call| told(call, "rpc.grpc.status") == status);
+    let by_status = |status: &'static str| calls.iter().filter(move |call| told(call, "rpc.grpc.status") == status);
     let (computed, cached): (Vec<&Span>, Vec<&Span>) =
         by_status("OK").copied().partition(|call| told(call, "prism.candidates.cached") == "0");
     let ([computed], [cached]) = (computed.as_slice(), cached.as_slice()) else { panic!("{calls:#?}") };

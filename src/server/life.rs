@@ -36,10 +36,6 @@ impl Leader {
 pub struct Life(watch::Receiver<Phase>);
 
 impl Life {
-    pub fn phase(&self) -> Phase {
-        *self.0.borrow()
-    }
-
     /// Resolves when `phase` or a later one begins.
     pub async fn reached(&self, phase: Phase) {
         // A leader that is gone means the end.

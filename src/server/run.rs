@@ -58,7 +58,7 @@ where
 {
     let judge = Arc::new(OnceLock::new());
     let readiness = Readiness::new();
-    let (reporter, health) = health_reporter();
+    let (mut reporter, health) = health_reporter();
     let leader = Leader::new();
     let routes = routes(Arc::clone(&judge), health.clone(), options.reflection).map_err(ServeError::setup)?;
     let front = Front::new(routes, options.keys.clone(), leader.life());

@@ -93,7 +93,7 @@ impl<H, const N: usize> Series<H, N> {
             let with =
                 |labels: &[metrics::Label], value: &'static str| [labels, &[metrics::Label::new(name, value)]].concat();
             let each =
-                |labels: &Vec<metrics::Label>| values.iter().map(|value| with(labels, *value)).collect::<Vec<_>>();
+                |labels: &Vec<metrics::Label>| values.iter().map(|value| with(labels, value)).collect::<Vec<_>>();
             combinations = combinations.iter().flat_map(each).collect();
         }
         let keys = combinations.into_iter().map(|labels| Key::from_parts(self.name, labels));
@@ -154,7 +154,6 @@ impl<const N: usize> Gauge<N> {
     }
 
     /// Adds 1 until the guard is dropped.
-    #[must_use]
     pub fn hold(&'static self, labels: [&str; N]) -> Held {
         let gauge = self.0.handle(labels);
         if let Some(gauge) = gauge {

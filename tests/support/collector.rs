@@ -31,7 +31,7 @@ impl TraceService for Collector {
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
         self.received.lock().unwrap().push(request.into_inner());
         self.news.send_modify(|count| *count += 1);
-        Ok(Response::default())
+        Ok(Response::new(Default::default()))
     }
 }
 
