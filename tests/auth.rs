@@ -11,7 +11,7 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use support::cli::run;
 use support::server::{Server, request, tiny_model};
-use tonic::codec::ProstCodec;
+use tonic_prost::ProstCodec;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;

@@ -54,7 +54,7 @@ fn candidates() -> Vec<pb::Candidate> {
     RESPONSES.iter().enumerate().map(candidate).collect()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
     let Some(_) = support::backbone() else { return };
     let in_f32 = same_bits(&[], pb::Numerics::F32).await;

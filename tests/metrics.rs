@@ -14,7 +14,7 @@ use prism_judge::telemetry::{CATALOGUE, Description, Kind};
 use support::server::{Server, request, tiny_model};
 use tokio::task::JoinSet;
 use tonic::Code;
-use tonic::codec::ProstCodec;
+use tonic_prost::ProstCodec;
 
 /// Series that one server may have, at most (docs/metrics.md).
 const MOST_SERIES: usize = 2_000;
