@@ -101,7 +101,7 @@ catalogue! {
     CACHE_LIMIT_BYTES: Gauge<0> = "prism_judge_verdict_cache_limit_bytes", [];
     "Memory that they may take."
     REDIS_COMMANDS: Counter<2> = "prism_judge_redis_commands_total", [REDIS_COMMAND, REDIS_RESULT];
-    "Commands to Redis; one that is skipped was not sent because the breaker is open."
+    "Commands to Redis by their end; skipped was not sent because the breaker is open, dropped because the writer was behind."
     REDIS_SECONDS: Histogram<1> = "prism_judge_redis_command_duration_seconds", [REDIS_COMMAND], SHORT_SECONDS;
     "Time of the commands that were sent."
     REDIS_BREAKER: Gauge<1> = "prism_judge_redis_breaker_state", [BREAKER];
