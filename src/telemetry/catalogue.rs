@@ -90,7 +90,7 @@ catalogue! {
     CHUNK_SECONDS: Histogram<0> = "prism_judge_chunk_duration_seconds", [], SECONDS;
     "Time of a forward pass."
     PADDING_TOKENS: Counter<0> = "prism_judge_padding_tokens_total", [];
-    "Rows that were computed only to fill up a product: a single row is doubled, nothing else is padded."
+    "Tokens that were computed only to fill up a forward pass: a single token is doubled, nothing else is padded."
 
     CACHE_LOOKUPS: Counter<2> = "prism_judge_verdict_cache_lookups_total", [TIER, LOOKUP];
     "Look-ups in the verdict cache, one per candidate and tier."

@@ -73,7 +73,7 @@ pub const OUTCOME: Label = Label::new(
 
 /// Why a call was refused before any work.
 pub const SHED_REASON: Label =
-    Label::new("reason", &["lane_full", "prepare_full", "quota", "streams", "draining", "loading", "other"]);
+    Label::new("reason", &["lane_full", "prepare_full", "quota", "draining", "loading", "other"]);
 
 /// Which limit a request broke.
 pub const LIMIT: Label = Label::new(
