@@ -163,8 +163,8 @@ async fn heard(folder: &Path, model: &Path, log: &[&str]) -> (Heard, String) {
     let (model, keys) = (model.to_str().unwrap(), keys.to_str().unwrap());
     let args =
         ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--model", model, "--api-keys", keys];
-    let more = ["--queue-tokens-train", "2000", "--otlp-endpoint", &collector.endpoint];
-    let mut command = binary(&[&args, &more, log].concat());
+    let more = ["--queue-tokens-train", "2000", "--otlp-endpoint", &*collector.endpoint];
+    let mut command = binary(&[&args[..], &more[..], log].concat());
     command.env("RUST_LOG", "trace");
     let server = Server::of(&mut command).ready().await;
     everything(&server, &key).await;
@@ -184,7 +184,7 @@ async fn no_text_and_no_key_is_in_any_log_metric_or_trace() {
     let Some(model) = tiny_model(folder.path()) else { return };
     for format in ["json", "pretty"] {
         let (heard, key) = heard(folder.path(), &model, &["--log-format", format]).await;
-        let secrets = [&CANARIES[..], &[&key, key.strip_prefix("prism-").unwrap()]].concat();
+        let secrets = [&CANARIES[..], &[key.as_str(), key.strip_prefix("prism-").unwrap()]].concat();
         assert_eq!(heard.hits(&secrets), Vec::<String>::new(), "{format}");
         // There was something to hear.
         assert!(heard.log.contains("RESOURCE_EXHAUSTED") && heard.log.contains("UNAUTHENTICATED"), "{}", heard.log);

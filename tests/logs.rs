@@ -79,6 +79,7 @@ fn a_setting_that_is_wrong_ends_the_start_and_says_what_is_allowed() {
 
 #[test]
 fn a_wrong_level_in_rust_log_is_told_apart() {
+    let Some(_) = support::backbone() else { return };
     let output = binary(&["serve", "--listen", "127.0.0.1:0"]).env("RUST_LOG", "loud").output().unwrap();
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(64), "{told}");
