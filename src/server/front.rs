@@ -57,7 +57,10 @@ impl Front {
                         Err(never) => match never {},
                     },
                     () = until(deadline) => status::late().into_http(),
-                    () = self.life.reached(Phase::Over) => status::stopping().into_http(),
+                    () = self.life.reached(Phase::Over) => {
+                        catalogue::SHED.increment([served.record().lane(), "draining"]);
+                        status::stopping().into_http()
+                    }
                 }
             }
         };

@@ -67,7 +67,10 @@ impl<S: Scorer> Grpc<S> {
     }
 
     fn judge(&self) -> Result<&S, Status> {
-        self.judge.get().map(Arc::as_ref).ok_or_else(status::loading)
+        self.judge.get().map(Arc::as_ref).ok_or_else(|| {
+            catalogue::SHED.increment(["none", "loading"]);
+            status::loading()
+        })
     }
 }
 

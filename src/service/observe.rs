@@ -1,30 +1,30 @@
 //! What the judge tells of itself. Durations and values are recorded where they arise; what is held, and what the engine
 //! counts, is copied by [`Judge::observe`] when somebody asks.
 
-use super::{Call, ErrorCode, Judge, Lane, Scored};
+use super::{Call, ErrorCode, Judge, Lane, Overloaded, Scored};
 use crate::cache::{Judgement, Seat};
+use crate::engine::EngineError;
 use crate::prism::{Dimension, DimensionVerdicts};
 use crate::telemetry::catalogue::{
     ACTIVE_PIECES, CACHE_BYTES, CACHE_ENTRIES, CACHE_LIMIT_BYTES, CACHE_LOOKUPS, CANDIDATES_JUDGED, COMPUTED_TOKENS,
     EVIDENCE, GROUP_CANDIDATES, KV_BYTES, KV_LIMIT_BYTES, LABEL_MASS, MODEL_INFO, NON_FINITE, PREFIX_EVICTED_TOKENS,
-    PREFIX_HIT_TOKENS, PREPARE_WAITING, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES,
-    QUEUE_TOKENS, S_PRISM, SHED, WASTED_TOKENS,
+    PREFIX_HIT_TOKENS, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES, QUEUE_TOKENS, S_PRISM, SHED,
+    WASTED_TOKENS,
 };
 use crate::telemetry::{CallRecord, Sizes};
 
 /// Counts what becomes of the candidates of one call. Dropped before its end, the caller went away.
-pub(super) struct Watch<'a> {
-    call: &'a Call,
+pub(super) struct Watch {
     candidates: usize,
     ended: bool,
 }
 
-impl<'a> Watch<'a> {
-    pub fn begin(call: &'a Call, candidates: usize) -> Self {
+impl Watch {
+    pub fn begin(call: &Call, candidates: usize) -> Self {
         call.record.set_lane(call.lane.name());
         call.record.add(Sizes { candidates: candidates as u64, ..Sizes::default() });
         GROUP_CANDIDATES.record([], candidates as f64);
-        Self { call, candidates, ended: false }
+        Self { candidates, ended: false }
     }
 
     pub fn end(mut self, scored: &Scored) {
@@ -34,19 +34,12 @@ impl<'a> Watch<'a> {
                 Ok(verdict) => count(if verdict.cached { "cached" } else { "computed" }, 1),
                 Err(error) => count(outcome(error.code), 1),
             }),
-            Err(error) => {
-                count(outcome(error.code), self.candidates);
-                match error.code {
-                    ErrorCode::Overloaded => SHED.increment([self.call.lane.name(), "lane_full"]),
-                    ErrorCode::OverQuota => SHED.increment([self.call.lane.name(), "quota"]),
-                    _ => {}
-                }
-            }
+            Err(error) => count(outcome(error.code), self.candidates),
         }
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for Watch {
     fn drop(&mut self) {
         if !self.ended {
             count("cancelled", self.candidates);
@@ -72,6 +65,22 @@ fn outcome(code: ErrorCode) -> &'static str {
         ErrorCode::Unavailable => "unavailable",
         ErrorCode::Internal => "internal",
     }
+}
+
+/// The engine did not take a call.
+pub(super) fn refused(error: &EngineError) {
+    if let EngineError::Overloaded(overloaded) = error {
+        lane_full(overloaded);
+    }
+}
+
+pub(super) fn lane_full(overloaded: &Overloaded) {
+    SHED.increment([overloaded.lane.name(), "lane_full"]);
+}
+
+/// The caller's tenant has used up its share.
+pub(super) fn over_quota(lane: Lane) {
+    SHED.increment([lane.name(), "quota"]);
 }
 
 /// What the memory had for a candidate.
@@ -116,13 +125,12 @@ impl Judge {
         ACTIVE_PIECES.set([], stats.active as f64);
         KV_BYTES.set([], stats.kv_bytes as f64);
         KV_LIMIT_BYTES.set([], self.engine.kv_limit() as f64);
-        for ((lane, held), preparing) in Lane::ALL.into_iter().zip(self.engine.lanes()).zip(self.pool.waiting()) {
+        for (lane, held) in Lane::ALL.into_iter().zip(self.engine.lanes()) {
             let lane = [lane.name()];
             QUEUE_TOKENS.set(lane, held.tokens as f64);
             QUEUE_LIMIT_TOKENS.set(lane, held.limit as f64);
             QUEUE_PIECES.set(lane, held.pieces as f64);
             QUEUE_AGE_SECONDS.set(lane, held.oldest.as_secs_f64());
-            PREPARE_WAITING.set(lane, preparing as f64);
         }
         let (entries, bytes) = self.cache.size();
         CACHE_ENTRIES.set([], entries as f64);

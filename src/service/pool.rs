@@ -73,12 +73,6 @@ impl Pool {
             JudgeError::new(ErrorCode::Internal, "the judge failed on this request")
         })
     }
-
-    /// Jobs that wait, by lane.
-    pub fn waiting(&self) -> [usize; 3] {
-        let state = self.queue.lock();
-        Lane::ALL.map(|lane| state.waiting[lane as usize].len())
-    }
 }
 
 impl Drop for Pool {

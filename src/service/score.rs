@@ -147,9 +147,10 @@ impl Asked<'_> {
         let group = self.only(wanted);
         let Call { lane, cancel, quota, record, .. } = self.call;
         let estimate = wording.estimate(&group, &self.options);
-        let permit = engine.admit(*lane, estimate)?;
+        let permit = engine.admit(*lane, estimate).inspect_err(observe::lane_full)?;
         // Last: what a full lane refuses costs the tenant nothing.
-        quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()))?;
+        let taken = quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()));
+        taken.inspect_err(|_| observe::over_quota(*lane))?;
         let job = {
             let (wording, options, cancel) = (Arc::clone(wording), self.options, cancel.clone());
             let (record, asked) = (record.clone(), Instant::now());
@@ -171,7 +172,11 @@ impl Asked<'_> {
         }
         work.record = record.clone();
         record.enter(Stage::Queue);
-        let answers = if work.is_empty() { Vec::new() } else { engine.submit(permit, work, cancel)?.wait().await? };
+        let answers = if work.is_empty() {
+            Vec::new()
+        } else {
+            engine.submit(permit, work, cancel).inspect_err(observe::refused)?.wait().await?
+        };
         record.enter(Stage::Other);
         let judged = prepared.conclude(&answers)?;
         // The candidates were numbered among themselves.

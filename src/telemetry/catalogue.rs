@@ -90,7 +90,7 @@ catalogue! {
     CHUNK_SECONDS: Histogram<0> = "prism_judge_chunk_duration_seconds", [], SECONDS;
     "Time of a forward pass."
     PADDING_TOKENS: Counter<0> = "prism_judge_padding_tokens_total", [];
-    "Rows that were computed only to fill up a product: a single row is doubled, nothing else is padded."
+    "Tokens that were computed only to fill up a forward pass: a single token is doubled, nothing else is padded."
 
     CACHE_LOOKUPS: Counter<2> = "prism_judge_verdict_cache_lookups_total", [TIER, LOOKUP];
     "Look-ups in the verdict cache, one per candidate and tier."
@@ -101,7 +101,7 @@ catalogue! {
     CACHE_LIMIT_BYTES: Gauge<0> = "prism_judge_verdict_cache_limit_bytes", [];
     "Memory that they may take."
     REDIS_COMMANDS: Counter<2> = "prism_judge_redis_commands_total", [REDIS_COMMAND, REDIS_RESULT];
-    "Commands to Redis; one that is skipped was not sent because the breaker is open."
+    "Commands to Redis by their end; skipped was not sent because the breaker is open, dropped because the writer was behind."
     REDIS_SECONDS: Histogram<1> = "prism_judge_redis_command_duration_seconds", [REDIS_COMMAND], SHORT_SECONDS;
     "Time of the commands that were sent."
     REDIS_BREAKER: Gauge<1> = "prism_judge_redis_breaker_state", [BREAKER];

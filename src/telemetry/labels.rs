@@ -66,7 +66,6 @@ pub const OUTCOME: Label = Label::new(
         "deadline_exceeded",
         "overloaded",
         "over_quota",
-        "over_quota",
         "unavailable",
         "internal",
     ],
@@ -74,7 +73,7 @@ pub const OUTCOME: Label = Label::new(
 
 /// Why a call was refused before any work.
 pub const SHED_REASON: Label =
-    Label::new("reason", &["lane_full", "prepare_full", "quota", "streams", "draining", "loading", "other"]);
+    Label::new("reason", &["lane_full", "prepare_full", "quota", "draining", "loading", "other"]);
 
 /// Which limit a request broke.
 pub const LIMIT: Label = Label::new(
@@ -119,8 +118,8 @@ pub const AUTH: Label = Label::new("reason", &["missing", "malformed", "unknown_
 
 pub const REDIS_COMMAND: Label = Label::new("command", &["get", "set", "other"]);
 
-/// `skipped`: not sent, because the breaker is open.
-pub const REDIS_RESULT: Label = Label::new("result", &["ok", "timeout", "error", "skipped"]);
+/// `skipped`: not sent, because the breaker is open; `dropped`: not sent, because the writer was behind.
+pub const REDIS_RESULT: Label = Label::new("result", &["ok", "timeout", "error", "skipped", "dropped"]);
 
 pub const BREAKER: Label = Label::new("state", &["closed", "open", "half_open"]);
 

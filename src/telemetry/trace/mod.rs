@@ -58,8 +58,9 @@ pub struct TraceGuard {
 /// Starts to trace. Needs a tokio runtime, on which spans are sent. The collector need not be there.
 pub fn start(settings: &OtlpSettings) -> Result<TraceGuard, TraceError> {
     let OtlpSettings { endpoint, sample_ratio } = settings;
+    let service = std::env::var("OTEL_SERVICE_NAME").unwrap_or_else(|_| "prism-judge".to_owned());
     let resource = Resource::builder()
-        .with_attribute(KeyValue::new("service.name", "prism-judge"))
+        .with_service_name(service)
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
     let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).with_timeout(export::PATIENCE).build();
