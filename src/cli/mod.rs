@@ -17,6 +17,7 @@ mod judge_args;
 mod models;
 mod output;
 mod progress;
+mod redis_args;
 mod score;
 mod serve;
 

@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
+use super::redis_args::RedisArgs;
 use super::{CliError, Outcome};
 use crate::server::{self, ServeError, ServerOptions};
 use crate::service::{Judge, JudgeConfig};
@@ -42,13 +43,16 @@ pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
+    redis: RedisArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
 }
 
 /// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
-    let config = JudgeConfig { engine, cache, ..args.judge.config()? };
+    let redis = args.redis.settings()?;
+    let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
     let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
     start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread()

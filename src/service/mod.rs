@@ -1,5 +1,6 @@
 //! The transport-free judge: validate, look up, plan, run, verdict. Every front end calls this and adds no rule of its own.
 
+mod arithmetic;
 mod call;
 mod config;
 mod error;
@@ -20,6 +21,7 @@ pub use prompts::TokenPrompt;
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 pub use score::Scored;
 
+pub use crate::cache::redis::{RedisSettings, RedisTier};
 pub use crate::cache::{CacheControl, CacheSettings};
 pub use crate::engine::{Cancel, EngineSettings, Health, Lane, Overloaded};
 pub use crate::numerics::Numerics;

@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod judge;
+pub mod redis;
 pub mod tiny;
 
 use std::path::PathBuf;
