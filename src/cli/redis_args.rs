@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 
 use super::CliError;
 use super::engine_args::whole;
@@ -32,6 +33,8 @@ pub struct RedisArgs {
     redis_url: Option<Hidden>,
     /// File with the secret that proves that a verdict in Redis was written by a judge; the same for all that share.
     #[arg(long, value_name = "FILE", env = "PRISM_JUDGE_REDIS_SECRET_FILE")]
+    // An empty variable is none: clap's own parser of paths refuses it.
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     redis_secret_file: Option<PathBuf>,
     /// How long Redis keeps a verdict, in seconds; 0: until it makes room.
     #[arg(long, value_name = "S", env = "PRISM_JUDGE_REDIS_TTL_S")]
