@@ -114,6 +114,10 @@ load-overload: bench-build ## five times what the server can do, then half
 load-deadlines: bench-build ## 10,000 calls with small budgets under overload
 	$(BENCH) deadlines
 
+.PHONY: load-redis
+load-redis: bench-build ## calls while Redis is up, stopped, killed and back (needs redis-server)
+	$(BENCH) redis
+
 .PHONY: load-soak
 load-soak: bench-build ## ten minutes of mixed load: memory
 	$(BENCH) soak

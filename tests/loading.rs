@@ -47,6 +47,7 @@ fn a_missing_file_is_named_by_the_model_and_by_the_judge() {
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
+        redis: None,
     };
     assert!(matches!(Judge::open(&config), Err(OpenError::Model(ModelError::File { .. }))));
 }

@@ -116,6 +116,7 @@ impl JudgeArgs {
             },
             engine: EngineSettings::default(),
             cache: CacheSettings::default(),
+            redis: None,
         }
     }
 }

@@ -18,6 +18,7 @@ mod keys;
 mod models;
 mod output;
 mod progress;
+mod redis_args;
 mod score;
 mod serve;
 mod server_args;

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
+use super::redis_args::RedisArgs;
 use super::server_args::ServerArgs;
 use super::telemetry_args::TelemetryArgs;
 use super::{CliError, Outcome, exit};
@@ -47,6 +48,8 @@ pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
+    redis: RedisArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -56,7 +59,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
     let options = args.server.options(String::new())?;
-    let config = JudgeConfig { engine, cache, ..args.judge.config()? };
+    let redis = args.redis.settings()?;
+    let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
     log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
         log::LogError::Level { .. } => CliError::Setting(error.to_string()),
         log::LogError::Init(_) => CliError::Failed(error.to_string()),

@@ -28,6 +28,13 @@ pub struct DimensionVerdict {
     pub label_order: Vec<[Label; 3]>,
 }
 
+impl DimensionVerdict {
+    /// What follows from a posterior: Eq. 2.
+    pub fn new(posterior: Posterior, label_mass: Option<f64>, label_order: Vec<[Label; 3]>) -> Self {
+        Self { posterior, evidence: posterior.aligned, label_mass, label_order }
+    }
+}
+
 /// The three dimensions, by name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DimensionVerdicts {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheSettings, EngineSettings};
+use super::{CacheSettings, EngineSettings, RedisSettings};
 use crate::numerics::Numerics;
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
@@ -29,6 +29,8 @@ pub struct JudgeConfig {
     pub overrides: OptionOverrides,
     pub engine: EngineSettings,
     pub cache: CacheSettings,
+    /// The second tier of the verdict cache.
+    pub redis: Option<RedisSettings>,
 }
 
 /// Spelling of the letters at the answer slot.

@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
 use super::wording::Wording;
-use super::{Health, JudgeConfig, OpenError, config};
+use super::{Health, JudgeConfig, OpenError, RedisTier, arithmetic, config};
 use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
@@ -74,11 +74,15 @@ impl Judge {
         let model = config.model_name.clone();
         let identity = Identity { model, model_digest, parameters, threads, numerics: config.numerics, prompt };
         let limit = engine.longest_prompt();
+        let redis = match &config.redis {
+            Some(redis) => Some(RedisTier::start(redis, arithmetic::fingerprint(&engine)?).map_err(OpenError::Thread)?),
+            None => None,
+        };
         Ok(Self {
             wording: Arc::new(Wording { text, spaces, template, slot, limit }),
             options: config.overrides.over(&config::defaults(parameters)),
             identity,
-            cache: VerdictCache::new(config.cache),
+            cache: VerdictCache::new(config.cache, redis),
             pool: Pool::start(threads.min(PREPARE_THREADS)).map_err(OpenError::Thread)?,
             health: engine.health(),
             engine,
@@ -88,6 +92,11 @@ impl Judge {
     /// Whether the model answers, now and from now on.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.health.clone()
+    }
+
+    /// The second tier of the verdict cache, where there is one.
+    pub fn redis(&self) -> Option<&RedisTier> {
+        self.cache.second()
     }
 
     /// The digest of everything between a request and its numbers that no other field of the provenance names.

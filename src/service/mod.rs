@@ -1,5 +1,6 @@
 //! The transport-free judge: validate, look up, plan, run, verdict. Every front end calls this and adds no rule of its own.
 
+mod arithmetic;
 mod call;
 mod config;
 mod error;
@@ -24,6 +25,7 @@ pub use quota::{OverQuota, Quota};
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, Load, ShownLabel};
 pub use score::Scored;
 
+pub use crate::cache::redis::{RedisSettings, RedisTier};
 pub use crate::cache::{CacheControl, CacheSettings};
 pub use crate::engine::{Cancel, EngineSettings, Health, Lane, Overloaded, Stop};
 pub use crate::numerics::Numerics;

@@ -20,8 +20,8 @@ pub type Scored = Result<Vec<Result<Verdict, JudgeError>>, JudgeError>;
 pub(super) type Shared = (usize, JudgeError);
 
 impl Judge {
-    /// Judges a group. Needs a tokio runtime with timers if the call has a deadline; a call that the verdict cache
-    /// answers is ready at once.
+    /// Judges a group. Needs a tokio runtime with timers if the call has a deadline or the judge a Redis; a call that the
+    /// verdict cache in memory answers is ready at once.
     pub async fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
         let watch = Watch::begin(call, group.candidates.len());
         let scored = self.ask(group, overrides, call).await;
@@ -83,8 +83,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Takes what the cache has, computes what nobody else computes, and waits for the rest. A leader that gave up
-    /// leaves its followers open; they look again.
+    /// Takes what the cache has, in memory or in its second tier, computes what nobody else computes, and waits for the
+    /// rest. A leader that gave up leaves its followers open; they look again.
     async fn shared(&self, mut open: Vec<usize>) -> Scored {
         let cache = &self.judge.cache;
         let key = self.key();
@@ -93,20 +93,27 @@ impl Asked<'_> {
         let mut results: Vec<Option<Result<Verdict, JudgeError>>> = Vec::new();
         results.resize_with(keys.len(), || None);
         while !open.is_empty() {
-            let (mut wanted, mut leads, mut follows) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut first, mut follows) = (Vec::new(), Vec::new());
             for index in open.drain(..) {
                 let seat = cache.seat(keys[index], rank);
                 observe::lookup(&seat);
                 match seat {
                     Seat::Hit(judgement) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
-                    Seat::Lead(lead) => {
-                        wanted.push(index);
-                        leads.push(lead);
-                    }
+                    Seat::Lead(lead) => first.push((index, lead)),
                     Seat::Follow(follow) => follows.push((index, follow)),
                 }
             }
             // Own leads come to their end before anybody is waited for: callers never wait for each other in a circle.
+            let (mut wanted, mut leads) = (Vec::new(), Vec::new());
+            for (index, recalled) in cache.recall(first).await {
+                match recalled {
+                    Ok(judgement) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
+                    Err(lead) => {
+                        wanted.push(index);
+                        leads.push(lead);
+                    }
+                }
+            }
             if !wanted.is_empty() {
                 let computed = self.compute(&wanted).await?;
                 for ((index, lead), judged) in wanted.into_iter().zip(leads).zip(computed) {

@@ -101,9 +101,9 @@ catalogue! {
     CACHE_LIMIT_BYTES: Gauge<0> = "prism_judge_verdict_cache_limit_bytes", [];
     "Memory that they may take."
     REDIS_COMMANDS: Counter<2> = "prism_judge_redis_commands_total", [REDIS_COMMAND, REDIS_RESULT];
-    "Commands to Redis by their end; skipped was not sent because the breaker is open, dropped because the writer was behind."
+    "Commands to Redis, one a verdict; skipped: not sent because the breaker is open, dropped: because too many waited."
     REDIS_SECONDS: Histogram<1> = "prism_judge_redis_command_duration_seconds", [REDIS_COMMAND], SHORT_SECONDS;
-    "Time of the commands that were sent."
+    "Time of the round trips; each carries the commands of up to a few hundred verdicts."
     REDIS_BREAKER: Gauge<1> = "prism_judge_redis_breaker_state", [BREAKER];
     "1 for the state that the breaker is in; all 0 without Redis."
 

@@ -118,8 +118,8 @@ pub const AUTH: Label = Label::new("reason", &["missing", "malformed", "unknown_
 
 pub const REDIS_COMMAND: Label = Label::new("command", &["get", "set", "other"]);
 
-/// `skipped`: not sent, because the breaker is open; `dropped`: not sent, because the writer was behind.
-pub const REDIS_RESULT: Label = Label::new("result", &["ok", "timeout", "error", "skipped", "dropped"]);
+/// `dropped`: not sent, because too much waited to be written; `skipped`: not sent, because the breaker is open.
+pub const REDIS_RESULT: Label = Label::new("result", &["ok", "timeout", "error", "dropped", "skipped"]);
 
 pub const BREAKER: Label = Label::new("state", &["closed", "open", "half_open"]);
 

@@ -27,6 +27,7 @@ pub fn config(path: PathBuf) -> JudgeConfig {
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
+        redis: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod judge;
+pub mod redis;
 pub mod server;
 pub mod tiny;
 
