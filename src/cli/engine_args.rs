@@ -85,7 +85,7 @@ impl EngineArgs {
 
 /// Reads a whole number from `least` to `most`; an empty text, which is what compose files make of a variable that is
 /// not set, is `default`.
-fn whole(
+pub(super) fn whole(
     least: usize,
     most: usize,
     default: usize,

@@ -14,6 +14,7 @@ mod explain;
 mod input;
 mod interrupt;
 mod judge_args;
+mod limit_args;
 mod models;
 mod output;
 mod progress;

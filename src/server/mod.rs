@@ -1,7 +1,8 @@
 //! gRPC front end: a thin translation to `service`. It checks what only a wire message can get wrong (an unknown
 //! enumeration value, a message that is too large) and adds no rule of judging.
 
-mod convert;
+#[doc(hidden)] // Public for fuzz/ only.
+pub mod convert;
 mod deadline;
 mod grpc;
 mod handshake;

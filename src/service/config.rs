@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheSettings, EngineSettings};
+use super::{CacheSettings, EngineSettings, LimitSettings};
 use crate::numerics::Numerics;
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
@@ -29,6 +29,7 @@ pub struct JudgeConfig {
     pub overrides: OptionOverrides,
     pub engine: EngineSettings,
     pub cache: CacheSettings,
+    pub limits: LimitSettings,
 }
 
 /// Spelling of the letters at the answer slot.
