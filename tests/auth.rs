@@ -11,9 +11,9 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use support::cli::run;
 use support::server::{Server, request, tiny_model};
-use tonic_prost::ProstCodec;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Status};
+use tonic_prost::ProstCodec;
 use tonic_types::StatusExt as _;
 
 /// Makes a key as its owner would; its entry is added to `entries`.

@@ -8,7 +8,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::Value;
 use prism_judge::model::{Decoder, Gguf, ModelError, TextModel};
 use prism_judge::service::{
-    AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, Numerics, OpenError, OptionOverrides,
+    AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, LimitSettings, Numerics, OpenError, OptionOverrides,
 };
 use support::tiny::{Shape, Tiny};
 
@@ -48,6 +48,7 @@ fn a_missing_file_is_named_by_the_model_and_by_the_judge() {
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
         redis: None,
+        limits: LimitSettings::default(),
     };
     assert!(matches!(Judge::open(&config), Err(OpenError::Model(ModelError::File { .. }))));
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
+use super::limit_args::LimitArgs;
 use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
@@ -57,6 +58,8 @@ pub struct JudgeArgs {
     /// Threads that run the model; left out: as many as this process may use.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=THREAD_LIMIT))]
     pub threads: Option<usize>,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl JudgeArgs {
@@ -117,6 +120,7 @@ impl JudgeArgs {
             engine: EngineSettings::default(),
             cache: CacheSettings::default(),
             redis: None,
+            limits: self.limits.settings(),
         }
     }
 }

@@ -15,6 +15,7 @@ mod input;
 mod interrupt;
 mod judge_args;
 mod keys;
+mod limit_args;
 mod models;
 mod output;
 mod progress;
@@ -57,7 +58,7 @@ enum Command {
     Models(models::ModelsArgs),
     Demo(demo::Args),
     Bench(bench::Args),
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     Keys(keys::KeysArgs),
     #[command(hide = true)]
     DebugPasses(debug_passes::Args),

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::prefix::{JobId, PrefixTree};
 use super::queue::Job;
+use super::tree::Parent;
 use super::work::Ask;
 use super::{EngineError, Reading};
 use crate::telemetry::{CallRecord, Stage};
@@ -58,11 +59,11 @@ impl Active {
             if ask.tokens > context_length {
                 answer.error = Some(EngineError::TooLong { tokens: ask.tokens, limit: context_length });
             } else if let Some(end) = ask.end {
-                let mut place = None;
+                let mut place = Parent::Start(job.work.realm);
                 for node in local.path(end) {
                     place = *places.entry(node).or_insert_with(|| tree.insert(place, &local.node(node).tokens));
                 }
-                ask.end = place;
+                ask.end = place.node();
                 answer.open = true;
                 open += 1;
             }

@@ -82,6 +82,11 @@ impl Engine {
         self.queue.admit(lane, tokens, self.rate())
     }
 
+    /// What a call of about `tokens` is told for which there is room in its lane but none before it.
+    pub fn refuse(&self, lane: Lane, tokens: usize) -> Overloaded {
+        self.queue.refuse(lane, tokens, self.rate())
+    }
+
     /// Puts work in the lane that admitted it. It is answered when all of its prompts are; it stops when `cancel` says
     /// so or the [`Pending`] is dropped.
     pub fn submit(&self, permit: Permit, work: Work, cancel: &Cancel) -> Result<Pending, EngineError> {

@@ -80,6 +80,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
+        convert::request_id(&request.request_id, &mut violations);
         let candidates = convert::one_candidate(request.candidate, &mut violations);
         let wire = Wire {
             persona: request.persona,
@@ -105,6 +106,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
+        convert::request_id(&request.request_id, &mut violations);
         let candidates = convert::candidates(request.candidates, MESSAGE_LIMIT, &mut violations);
         let wire = Wire {
             persona: request.persona,

@@ -6,7 +6,8 @@
 mod accept;
 mod admin;
 mod calls;
-mod convert;
+#[doc(hidden)] // Public for fuzz/ only.
+pub mod convert;
 mod deadline;
 mod front;
 mod grpc;

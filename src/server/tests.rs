@@ -178,6 +178,10 @@ fn verdict(id: &str) -> Verdict {
         },
         tokens: TokenCounts { prompt: 9, computed: 3 },
         cached: true,
+        warnings: TextWarnings {
+            response: TextCounts { control: 1, bidi: 2, invisible: 3, special_tokens: 4 },
+            request: TextCounts { control: 5, bidi: 6, invisible: 7, special_tokens: 8 },
+        },
     }
 }
 
@@ -382,6 +386,25 @@ async fn the_lane_and_the_cache_control_of_a_call_reach_the_judge() {
     harness.judge().score(score("hi")).await.unwrap();
     let calls: Vec<_> = harness.strings.called.try_iter().map(|call| (call.lane, call.cache)).collect();
     assert_eq!(calls, [(Lane::Guard, CacheControl::Refresh), (Lane::Train, CacheControl::Use)]);
+}
+
+#[tokio::test]
+async fn the_warnings_of_a_verdict_are_in_its_message() {
+    let harness = Harness::ready().await;
+    let verdict = harness.judge().score(score("hi")).await.unwrap().into_inner().verdict.unwrap();
+    let counts =
+        |control| pb::TextCounts { control, bidi: control + 1, invisible: control + 2, special_tokens: control + 3 };
+    assert_eq!(verdict.warnings, Some(pb::TextWarnings { response: Some(counts(1)), request: Some(counts(5)) }));
+}
+
+#[tokio::test]
+async fn a_request_id_that_is_too_long_is_refused_before_anything_is_judged() {
+    let harness = Harness::ready().await;
+    let long = pb::ScoreRequest { request_id: "r".repeat(1025), ..score("hi") };
+    let status = harness.judge().score(long).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().starts_with("request_id: it has 1025 bytes"), "{}", status.message());
+    assert!(harness.strings.called.try_iter().next().is_none());
 }
 
 #[tokio::test]

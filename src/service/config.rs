@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheSettings, EngineSettings, RedisSettings};
+use super::{CacheSettings, EngineSettings, LimitSettings, RedisSettings};
 use crate::numerics::Numerics;
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
@@ -31,6 +31,7 @@ pub struct JudgeConfig {
     pub cache: CacheSettings,
     /// The second tier of the verdict cache.
     pub redis: Option<RedisSettings>,
+    pub limits: LimitSettings,
 }
 
 /// Spelling of the letters at the answer slot.

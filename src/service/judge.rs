@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::limits::Limits;
 use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
@@ -22,10 +23,14 @@ const SHORTEST_CONTEXT: usize = 512;
 /// Threads that prepare requests, at most: one is enough to keep a model busy.
 const PREPARE_THREADS: usize = 4;
 
+/// Calls of one lane that may wait to be prepared. The queue's tokens refuse long before that unless they are set high.
+const PREPARE_WAITING: usize = 8192;
+
 /// One model, one label space, one template: `Send + Sync`, shared by all front ends.
 pub struct Judge {
     pub(super) wording: Arc<Wording>,
     pub(super) options: Options,
+    pub(super) limits: Limits,
     pub(super) identity: Identity,
     pub(super) cache: VerdictCache<Shared>,
     pub(super) pool: Pool,
@@ -81,9 +86,10 @@ impl Judge {
         Ok(Self {
             wording: Arc::new(Wording { text, spaces, template, slot, limit }),
             options: config.overrides.over(&config::defaults(parameters)),
+            limits: Limits::new(&config.limits, limit),
             identity,
             cache: VerdictCache::new(config.cache, redis),
-            pool: Pool::start(threads.min(PREPARE_THREADS)).map_err(OpenError::Thread)?,
+            pool: Pool::start(threads.min(PREPARE_THREADS), PREPARE_WAITING).map_err(OpenError::Thread)?,
             health: engine.health(),
             engine,
         })
