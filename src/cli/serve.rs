@@ -7,9 +7,10 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
-use super::{CliError, Outcome};
+use super::{CliError, Outcome, output};
 use crate::server::{self, ServeError, ServerOptions};
 use crate::service::{Judge, JudgeConfig};
 
@@ -17,10 +18,15 @@ const EXAMPLES: &str = "\
 Examples:
   prism-judge serve
   prism-judge serve --listen 0.0.0.0:50051 --model judge-7b.gguf
+  prism-judge serve --config prism-judge.toml
+  prism-judge serve --print-config > prism-judge.toml
   prism-judge serve --reflection &
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+
+--some-key, the variable PRISM_JUDGE_SOME_KEY and some_key in the file are the
+same setting; a flag goes before a variable, a variable before the file.
 
 The port opens at once; until the model is loaded the health service says
 NOT_SERVING and calls get UNAVAILABLE. SIGTERM or Ctrl-C finishes the calls in
@@ -33,6 +39,8 @@ const THREADS_END: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Address and port to listen on; port 0 takes a free one, which the log names.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051", value_parser = host_and_port)]
     listen: String,
@@ -45,8 +53,19 @@ pub struct Args {
     judge: JudgeArgs,
 }
 
-/// Runs the subcommand.
-pub fn run(args: &Args) -> Result<Outcome, CliError> {
+impl Args {
+    /// Whether the settings go together, as far as that can be said without the model, any other file or a port.
+    pub fn check(&self) -> Result<(), CliError> {
+        config::all([self.engine.engine().map(drop), self.judge.check()])
+    }
+}
+
+/// Runs the subcommand with the settings that `args` was made from.
+pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
+    args.check()?;
+    if args.config.print_config {
+        return output::print(&settings.to_toml()).map(|()| Outcome::Done);
+    }
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
     let config = JudgeConfig { engine, cache, ..args.judge.config()? };
     let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
