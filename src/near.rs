@@ -8,6 +8,18 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
     known
 }
 
+/// Those of `known` that may have been meant, as a list: the nearest, and up to two that are hardly further away.
+pub fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    const FEW: usize = 3;
+    const HARDLY: usize = 2;
+    let far = |known: &str| distance(&name.to_lowercase(), &known.to_lowercase());
+    let mut known = nearest(name, known);
+    let limit = known.first().map_or(0, |first| far(first) + HARDLY);
+    known.truncate(FEW);
+    known.retain(|known| far(known) <= limit);
+    known.join(", ")
+}
+
 /// Levenshtein distance in characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
@@ -33,6 +45,14 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("é", "e"), 1);
+    }
+
+    #[test]
+    fn few_names_are_offered_and_none_that_is_far_off() {
+        let known = ["listen", "chunk_tokens", "queue_a", "queue_b", "queue_c", "queue_d"];
+        assert_eq!(meant("chunk_token", known), "chunk_tokens");
+        assert_eq!(meant("QUEUE", known), "queue_a, queue_b, queue_c");
+        assert_eq!(meant("x", []), "");
     }
 
     #[test]

@@ -72,10 +72,10 @@ fn check(file: &Path) -> Result<(), CliError> {
     let name = file.display().to_string();
     let text = config::text(file).map_err(|problem| CliError::Setting(format!("{name}: {problem}")))?;
     let count = check_config(&name, &text)?;
-    output::print(&format!("{name}: all is well with its {count} settings\n"))
+    output::print(&format!("{name}: all is well (keys: {count})\n"))
 }
 
-/// Checks the text of a configuration file of the server, which is called `name`; tells how many settings it has.
+/// Checks the text of a configuration file of the server, which is called `name`; tells how many keys it has.
 ///
 /// # Errors
 /// All keys that are wrong, or those that do not go together.

@@ -7,16 +7,13 @@ use std::path::PathBuf;
 use super::Found;
 use super::key::Key;
 use crate::model::registry::CACHE_VARIABLE;
-use crate::near::nearest;
+use crate::near;
 
 /// Start of the name of every variable of ours.
 pub const PREFIX: &str = "PRISM_JUDGE_";
 
 /// Names the configuration file of the server.
 const CONFIG: &str = "PRISM_JUDGE_CONFIG";
-
-/// How many names are offered for a wrong one.
-pub const OFFERED: usize = 3;
 
 /// Our variables. An empty one is none: that is what compose files and unit files make of one that is not set.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +45,8 @@ impl Environment {
                     Err(reason) => found.problems.push(format!("{name}={}: {reason}", key.shown_short(value))),
                 }
             } else if all && ![CONFIG, CACHE_VARIABLE].contains(&name.as_str()) && !is_service_link(name, value) {
-                let near = nearest(name, by_name.keys().map(String::as_str));
-                let near = near[..near.len().min(OFFERED)].join(", ");
-                found.problems.push(format!("{name} is no variable of the server; the nearest are {near}"));
+                let meant = near::meant(name, by_name.keys().map(String::as_str));
+                found.problems.push(format!("{name} is no variable of the server; nearest: {meant}"));
             }
         }
         found

@@ -8,13 +8,15 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::Found;
-use super::environment::OFFERED;
 use super::key::{Key, short};
 use super::kind::Kind;
-use crate::near::nearest;
+use crate::near;
 
 /// Bytes of a file, at most: what is longer is another file that was named by mistake.
 const LONGEST: u64 = 1 << 20;
+
+/// Keys of a table that are named, at most.
+const SHOWN: usize = 3;
 
 /// Reads the file at `path`.
 pub fn read(path: &Path, keys: &[Key]) -> Found {
@@ -67,9 +69,8 @@ fn read_one(word: &str, value: &DeValue<'_>, keys: &[Key]) -> Result<OsString, S
         return Err(flat(word, table, keys));
     }
     let Some(key) = keys.iter().find(|key| key.word() == word) else {
-        let near = nearest(word, keys.iter().map(Key::word));
-        let near = near[..near.len().min(OFFERED)].join(", ");
-        return Err(format!("there is no key {}; the nearest are {near}", short(word)));
+        let meant = near::meant(word, keys.iter().map(Key::word));
+        return Err(format!("there is no key {}; nearest: {meant}", short(word)));
     };
     let (text, kind, fits) = match value {
         DeValue::String(text) => (text.to_string(), "a text", matches!(key.kind(), Kind::Text | Kind::Own)),
@@ -105,7 +106,7 @@ fn flat(word: &str, table: &DeTable<'_>, keys: &[Key]) -> String {
     let inner = table.iter().map(|(inner, _)| inner.get_ref());
     let meant: Vec<String> = inner
         .filter_map(|inner| [format!("{word}_{inner}"), inner.to_string()].into_iter().find(known))
-        .take(OFFERED)
+        .take(SHOWN)
         .collect();
     let meant = if meant.is_empty() { String::new() } else { format!("; write {}", meant.join(", ")) };
     format!("{} is a table, but keys stand at the top, without sections{meant}", short(word))

@@ -53,9 +53,10 @@ impl Key {
         flag
     }
 
-    /// The flag as help shows it.
+    /// The flag as help shows it. (clap can only write one that is part of a finished command.)
     pub fn usage(&self) -> String {
-        self.arg.to_string()
+        let name = self.arg.get_value_names().and_then(<[_]>::first);
+        name.map_or_else(|| format!("--{}", self.long), |name| format!("--{} <{name}>", self.long))
     }
 
     pub fn kind(&self) -> Kind {

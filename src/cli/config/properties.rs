@@ -53,7 +53,7 @@ fn value(literal: &str) -> toml::Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn a_flag_goes_before_a_variable_that_before_the_file_and_that_before_the_default(chosen in choices(true)) {

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use super::args::{ConfigArgs, FLAGS};
 use super::environment::Environment;
@@ -98,9 +99,26 @@ pub fn unchecked(command: Command) -> Command {
         let ids: Vec<String> = Scope::of(&subcommand).keys.iter().map(|key| key.id().to_owned()).collect();
         subcommand.mut_args(|arg| {
             let setting = ids.iter().any(|id| arg.get_id() == id.as_str());
-            if setting { arg.value_parser(value_parser!(OsString)) } else { arg }
+            let parser = Unchecked(arg.get_value_parser().clone());
+            if setting { arg.value_parser(parser) } else { arg }
         })
     })
+}
+
+/// Takes any value; help still shows the right ones.
+#[derive(Clone)]
+struct Unchecked(ValueParser);
+
+impl TypedValueParser for Unchecked {
+    type Value = OsString;
+
+    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<OsString, clap::Error> {
+        Ok(value.to_owned())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// What the command line itself says.
