@@ -9,6 +9,7 @@ pub mod digest;
 pub mod engine;
 pub mod eval;
 pub mod model;
+mod near;
 pub mod numerics;
 pub mod persona;
 pub mod prism;

@@ -142,7 +142,7 @@ async fn everything(server: &Server, key: &str) {
     let mut anything = tonic::client::Grpc::new(server.channel().await);
     anything.ready().await.unwrap();
     let path = format!("/{}/Do", CANARIES[9]).parse().unwrap();
-    let codec: tonic::codec::ProstCodec<pb::ScoreRequest, pb::ScoreResponse> = tonic::codec::ProstCodec::default();
+    let codec: tonic_prost::ProstCodec<pb::ScoreRequest, pb::ScoreResponse> = tonic_prost::ProstCodec::default();
     anything.unary(with(key, full()), path, codec).await.unwrap_err();
     // Bytes that are no HTTP/2 and no message.
     for bytes in [CANARIES[4].as_bytes().to_vec(), format!("GET /{} HTTP/1.1\r\n\r\n", CANARIES[9]).into_bytes()] {

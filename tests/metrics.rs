@@ -175,9 +175,9 @@ async fn a_server_that_nobody_has_called_exposes_the_whole_catalogue_and_nothing
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promtool_has_nothing_to_say_about_a_scrape() {
-    let promtool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let promtool = promtool.stderr(Stdio::piped()).spawn();
-    let mut promtool = match promtool {
+    let mut command = Command::new("promtool");
+    command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut promtool = match command.spawn() {
         Ok(promtool) => promtool,
         Err(error) if std::env::var_os("CI").is_some() => panic!("this test needs promtool: {error}"),
         Err(error) => {

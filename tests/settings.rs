@@ -43,21 +43,21 @@ fn a_wrong_value_names_the_right_ones_and_exits_with_64() {
 }
 
 #[test]
-fn a_wrong_variable_is_named_by_its_flag_and_an_empty_one_is_none() {
-    let serve = |value: &str| {
-        let mut command = support::cli::binary(&["serve", "--model", "no-such-model"]);
-        let output = command.env("PRISM_JUDGE_BATCH_DELAY_MS", value).output().unwrap();
-        assert_eq!(output.status.code(), Some(64));
-        stderr(&output)
-    };
-    assert!(serve("soon").contains("--batch-delay-ms"));
-    // The next thing that is wrong.
-    assert!(serve("").contains("no-such-model"));
+fn a_wrong_variable_is_named_and_an_empty_one_is_none() {
+    for (command, variable) in [("serve", "PRISM_JUDGE_BATCH_DELAY_MS"), ("score", "PRISM_JUDGE_THREADS")] {
+        for (value, expected) in [("soon", variable), ("", "no-such-model")] {
+            let mut command = support::cli::binary(&[command, "--model", "no-such-model"]);
+            let output = command.env(variable, value).output().unwrap();
+            assert_eq!(output.status.code(), Some(64), "{}", stderr(&output));
+            // Where the variable is in order, the next thing that is wrong.
+            assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        }
+    }
 }
 
 #[test]
 fn help_and_version_succeed_and_every_command_shows_examples() {
-    for command in ["score", "explain", "models", "demo", "bench", "serve"] {
+    for command in ["score", "explain", "models", "demo", "bench", "serve", "config"] {
         let output = run(&[command, "--help"], b"");
         assert_eq!(output.status.code(), Some(0));
         let help = String::from_utf8(output.stdout).unwrap();

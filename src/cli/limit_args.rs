@@ -4,7 +4,7 @@ use std::fmt;
 
 use clap::Args;
 
-use super::engine_args::whole;
+use super::values::whole;
 use crate::service::LimitSettings;
 
 const LIMITS: LimitSettings = LimitSettings::DEFAULT;
@@ -17,24 +17,24 @@ const MOST: usize = 1 << 30;
 #[command(next_help_heading = "Limits of a request")]
 pub struct LimitArgs {
     /// Bytes of a response; auto: eight for each token of the longest prompt that the model reads.
-    #[arg(long, value_name = "N|auto", env = "PRISM_JUDGE_MAX_RESPONSE_BYTES")]
+    #[arg(long, value_name = "N|auto")]
     #[arg(default_value_t = Limit(None), value_parser = limit)]
     max_response_bytes: Limit,
     /// Bytes of a persona: name, description and facts together; auto as above.
-    #[arg(long, value_name = "N|auto", env = "PRISM_JUDGE_MAX_PERSONA_BYTES")]
+    #[arg(long, value_name = "N|auto")]
     #[arg(default_value_t = Limit(None), value_parser = limit)]
     max_persona_bytes: Limit,
     /// Bytes of a context: speakers and texts of all turns together; auto as above.
-    #[arg(long, value_name = "N|auto", env = "PRISM_JUDGE_MAX_CONTEXT_BYTES")]
+    #[arg(long, value_name = "N|auto")]
     #[arg(default_value_t = Limit(None), value_parser = limit)]
     max_context_bytes: Limit,
     /// Turns of a context.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_MAX_TURNS")]
-    #[arg(default_value_t = LIMITS.turns, value_parser = whole(1, MOST, LIMITS.turns))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = LIMITS.turns, value_parser = whole(1, MOST))]
     max_turns: usize,
     /// Candidates of one request.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_MAX_CANDIDATES")]
-    #[arg(default_value_t = LIMITS.candidates, value_parser = whole(1, MOST, LIMITS.candidates))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = LIMITS.candidates, value_parser = whole(1, MOST))]
     max_candidates: usize,
 }
 
@@ -63,10 +63,9 @@ impl fmt::Display for Limit {
     }
 }
 
-/// An empty variable is one that is not set.
 fn limit(text: &str) -> Result<Limit, String> {
     match text.parse() {
-        _ if text.is_empty() || text == "auto" => Ok(Limit(None)),
+        _ if text == "auto" => Ok(Limit(None)),
         Ok(number) if (1..=MOST).contains(&number) => Ok(Limit(Some(number))),
         _ => Err(format!("it must be a whole number from 1 to {MOST}, or auto")),
     }

@@ -9,10 +9,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
 
 use super::CliError;
-use super::engine_args::whole;
+use super::values::whole;
 use crate::cache::redis::{KeyPrefix, RedisSecret, RedisServer};
 use crate::service::RedisSettings;
 
@@ -29,42 +28,35 @@ const LARGEST_SECRET: u64 = 4096;
 pub struct RedisArgs {
     /// Redis for verdicts, redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// or unix:// (docs/redis.md); the server
     /// does not depend on it. Better as a variable than as a flag, which other users of the machine can see.
-    #[arg(long, value_name = "URL", env = "PRISM_JUDGE_REDIS_URL", hide_env_values = true)]
+    #[arg(long, value_name = "URL", hide_env_values = true)]
     redis_url: Option<Hidden>,
     /// File with the secret that proves that a verdict in Redis was written by a judge; the same for all that share.
-    #[arg(long, value_name = "FILE", env = "PRISM_JUDGE_REDIS_SECRET_FILE")]
-    // An empty variable is none: clap's own parser of paths refuses it.
-    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    #[arg(long, value_name = "FILE")]
     redis_secret_file: Option<PathBuf>,
     /// How long Redis keeps a verdict, in seconds; 0: until it makes room.
-    #[arg(long, value_name = "S", env = "PRISM_JUDGE_REDIS_TTL_S")]
-    #[arg(default_value_t = TTL, value_parser = whole(0, 1 << 30, TTL))]
+    #[arg(long, value_name = "S")]
+    #[arg(default_value_t = TTL, value_parser = whole(0, 1 << 30))]
     redis_ttl_s: usize,
     /// How long Redis may take to answer; after three answers in a row that are late it is not asked until it is quick.
-    #[arg(long, value_name = "MS", env = "PRISM_JUDGE_REDIS_TIMEOUT_MS")]
-    #[arg(default_value_t = TIMEOUT, value_parser = whole(1, 1000, TIMEOUT))]
+    #[arg(long, value_name = "MS")]
+    #[arg(default_value_t = TIMEOUT, value_parser = whole(1, 1000))]
     redis_timeout_ms: usize,
     /// What the names of all keys in Redis start with.
-    #[arg(long, value_name = "TEXT", env = "PRISM_JUDGE_REDIS_PREFIX")]
+    #[arg(long, value_name = "TEXT")]
     #[arg(default_value_t = KeyPrefix::default(), value_parser = prefix)]
     redis_prefix: KeyPrefix,
 }
 
 impl RedisArgs {
+    /// Whether the settings go together, without reading a file.
+    pub fn check(&self) -> Result<(), CliError> {
+        self.server().map(drop)
+    }
+
     /// The settings; None without a URL.
     pub fn settings(&self) -> Result<Option<RedisSettings>, CliError> {
-        let Some(Hidden(url)) = self.redis_url.as_ref().filter(|url| !url.0.trim().is_empty()) else {
-            return Ok(None);
-        };
+        let Some((server, file)) = self.server()? else { return Ok(None) };
         let wrong = |flag: &str, problem: &dyn fmt::Display| CliError::Setting(format!("{flag}: {problem}"));
-        let server = RedisServer::parse(url).map_err(|error| wrong("--redis-url", &error))?;
-        let Some(file) = self.redis_secret_file.as_ref().filter(|file| !file.as_os_str().is_empty()) else {
-            return Err(CliError::Setting(
-                "--redis-url needs --redis-secret-file, the same secret for all servers that share: without one, \
-                 whoever can write to Redis could make up rewards; make one with `openssl rand -hex 32`"
-                    .to_owned(),
-            ));
-        };
         let named = format!("--redis-secret-file {}", file.display());
         let secret = read(file).map_err(|error| wrong(&named, &error))?;
         let secret = RedisSecret::new(&secret).map_err(|error| wrong(&named, &error))?;
@@ -78,6 +70,22 @@ impl RedisArgs {
     }
 }
 
+impl RedisArgs {
+    /// Where Redis is, and the file of the secret.
+    fn server(&self) -> Result<Option<(RedisServer, &Path)>, CliError> {
+        let Some(Hidden(url)) = &self.redis_url else { return Ok(None) };
+        let server = RedisServer::parse(url).map_err(|error| CliError::Setting(format!("--redis-url: {error}")))?;
+        match &self.redis_secret_file {
+            Some(file) => Ok(Some((server, file))),
+            None => Err(CliError::Setting(
+                "--redis-url needs --redis-secret-file, the same secret for all servers that share: without one, \
+                 whoever can write to Redis could make up rewards; make one with `openssl rand -hex 32`"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?.take(LARGEST_SECRET + 1).read_to_end(&mut bytes)?;
@@ -87,13 +95,8 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An empty variable is none, as elsewhere.
 fn prefix(text: &str) -> Result<KeyPrefix, String> {
-    if text.is_empty() {
-        Ok(KeyPrefix::default())
-    } else {
-        KeyPrefix::from_str(text).map_err(|error| error.to_string())
-    }
+    KeyPrefix::from_str(text).map_err(|error| error.to_string())
 }
 
 /// A text that errors, help and debug output do not show. It is checked later: clap would print it.

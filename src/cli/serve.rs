@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
 use super::redis_args::RedisArgs;
 use super::server_args::ServerArgs;
 use super::telemetry_args::TelemetryArgs;
-use super::{CliError, Outcome, exit};
+use super::{CliError, Outcome, exit, output};
 use crate::server::{self, Ports, ServeError};
 use crate::service::{Judge, JudgeConfig};
 use crate::telemetry::{self, log, trace};
@@ -20,6 +21,8 @@ use crate::telemetry::{self, log, trace};
 const EXAMPLES: &str = "\
 Examples:
   prism-judge serve
+  prism-judge serve --config prism-judge.toml
+  prism-judge serve --print-config > prism-judge.toml
   prism-judge serve --listen 0.0.0.0:50051 --api-keys keys.toml \\
     --tls-cert cert.pem --tls-key key.pem
   prism-judge serve --reflection &
@@ -27,6 +30,9 @@ Examples:
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
   curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
+
+--some-key, the variable PRISM_JUDGE_SOME_KEY and some_key in the file are the
+same setting; a flag goes before a variable, a variable before the file.
 
 The ports open at once; until the model is loaded and has passed its
 self-check, /readyz and the health service say so and calls get UNAVAILABLE.
@@ -44,6 +50,8 @@ const SPANS_END: Duration = Duration::from_secs(1);
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
     engine: EngineArgs,
@@ -55,10 +63,21 @@ pub struct Args {
     telemetry: TelemetryArgs,
 }
 
-/// Runs the subcommand.
-pub fn run(args: &Args) -> Result<Outcome, CliError> {
+impl Args {
+    /// Whether the settings go together, as far as that can be said without the model, any other file or a port.
+    pub fn check(&self) -> Result<(), CliError> {
+        config::all([self.server.check(), self.engine.engine().map(drop), self.redis.check(), self.judge.check()])
+    }
+}
+
+/// Runs the subcommand with the settings that `args` was made from.
+pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
+    args.check()?;
+    if args.config.print_config {
+        return output::print(&settings.to_toml()).map(|()| Outcome::Done);
+    }
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
-    let options = args.server.options(String::new())?;
+    let options = args.server.options(settings.to_toml())?;
     let redis = args.redis.settings()?;
     let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
     log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {

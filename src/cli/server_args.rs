@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::CliError;
+use super::values::whole;
+use super::{CliError, config};
 use crate::server::{Keys, ServerOptions, Tls, TlsFiles};
 
 /// Addresses, and who may call.
@@ -39,42 +40,46 @@ pub struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
     /// How often the files of certificates and keys are looked at, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    reload_s: u64,
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = whole(1, 86_400))]
+    reload_s: usize,
     /// Connections at a time; one more is closed at once.
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    max_connections: u32,
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = whole(1, 1_000_000))]
+    max_connections: usize,
     /// Calls of one connection at a time; more wait in the client.
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    max_streams: u32,
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = whole(1, 1_000_000))]
+    max_streams: usize,
     /// How long a new connection may take for TLS, and again for its first words, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=600_000))]
-    handshake_timeout_ms: u64,
+    #[arg(long, value_name = "MS", default_value_t = 3000, value_parser = whole(1, 600_000))]
+    handshake_timeout_ms: usize,
     /// How long calls are still taken after SIGTERM, in seconds, while load balancers learn of it.
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    drain_delay_s: u64,
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = whole(0, 3600))]
+    drain_delay_s: usize,
     /// How long calls in flight may take after that, in seconds; then they get UNAVAILABLE.
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86_400))]
-    drain_timeout_s: u64,
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = whole(0, 86_400))]
+    drain_timeout_s: usize,
 }
 
 impl ServerArgs {
+    /// Whether the settings go together, without reading a file.
+    pub fn check(&self) -> Result<(), CliError> {
+        config::all([self.tls_files().map(drop), self.check_exposure()])
+    }
+
     /// The server's options, with certificates and keys read.
     pub fn options(&self, configz: String) -> Result<ServerOptions, CliError> {
         let setting = |error: &dyn std::fmt::Display| CliError::Setting(error.to_string());
         let tls = self.tls_files()?.map(Tls::open).transpose().map_err(|error| setting(&error))?;
         let keys = self.api_keys.as_deref().map(Keys::open).transpose().map_err(|error| setting(&error))?;
-        self.check_exposure(tls.is_some() || keys.is_some())?;
         Ok(ServerOptions {
             reflection: self.reflection,
-            max_connections: self.max_connections as usize,
-            max_streams: self.max_streams,
-            handshake_timeout: Duration::from_millis(self.handshake_timeout_ms),
-            drain_delay: Duration::from_secs(self.drain_delay_s),
-            drain_timeout: Duration::from_secs(self.drain_timeout_s),
+            max_connections: self.max_connections,
+            max_streams: u32::try_from(self.max_streams).unwrap_or(u32::MAX),
+            handshake_timeout: Duration::from_millis(self.handshake_timeout_ms as u64),
+            drain_delay: Duration::from_secs(self.drain_delay_s as u64),
+            drain_timeout: Duration::from_secs(self.drain_timeout_s as u64),
             tls: tls.map(Arc::new),
             keys: keys.map(Arc::new),
-            reload: Duration::from_secs(self.reload_s),
+            reload: Duration::from_secs(self.reload_s as u64),
             configz,
         })
     }
@@ -84,8 +89,7 @@ impl ServerArgs {
         Some(self.admin_listen.as_str()).filter(|listen| *listen != OFF)
     }
 
-    /// The settings that do not go together, without reading a file.
-    pub fn tls_files(&self) -> Result<Option<TlsFiles>, CliError> {
+    fn tls_files(&self) -> Result<Option<TlsFiles>, CliError> {
         let wrong = |message: &str| Err(CliError::Setting(message.to_owned()));
         match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
@@ -103,8 +107,8 @@ impl ServerArgs {
     }
 
     /// A port that others reach must be a decision.
-    fn check_exposure(&self, protected: bool) -> Result<(), CliError> {
-        if protected || self.allow_insecure || is_loopback(&self.listen) {
+    fn check_exposure(&self) -> Result<(), CliError> {
+        if self.tls_cert.is_some() || self.api_keys.is_some() || self.allow_insecure || is_loopback(&self.listen) {
             return Ok(());
         }
         Err(CliError::Setting(format!(

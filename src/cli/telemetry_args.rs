@@ -26,14 +26,12 @@ pub struct TelemetryArgs {
 impl TelemetryArgs {
     /// Where spans go; None: nowhere.
     pub fn otlp(&self) -> Option<OtlpSettings> {
-        let endpoint = self.otlp_endpoint.clone().filter(|endpoint| !endpoint.is_empty())?;
+        let endpoint = self.otlp_endpoint.clone()?;
         Some(OtlpSettings { endpoint, sample_ratio: self.otlp_sample_ratio })
     }
 }
 
 fn level(text: &str) -> Result<String, String> {
-    // What compose files make of a variable that is not set.
-    let text = if text.is_empty() { "info" } else { text };
     log::filter(text).map(|_| text.to_owned())
 }
 
@@ -41,7 +39,6 @@ fn endpoint(text: &str) -> Result<String, String> {
     let authority = text.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
     match authority.and_then(|authority| authority.rsplit_once(':')) {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
-        _ if text.is_empty() => Ok(String::new()),
         _ => Err(
             "it must be http://HOST:PORT, for example http://127.0.0.1:4317; TLS is the work of a collector beside \
                   the server"
@@ -52,7 +49,6 @@ fn endpoint(text: &str) -> Result<String, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
-        _ if text.is_empty() => Ok(1.0),
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("it must be a number from 0 to 1".to_owned()),
     }
