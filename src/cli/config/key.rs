@@ -82,9 +82,11 @@ impl Key {
         sentence.trim_end_matches('.').to_owned()
     }
 
-    /// The value as anybody may see it: a flag with `hide_env_values` is a secret, and so is the password of a URL.
+    /// The value as anybody may see it: that of a flag with `hide_env_values` is a secret, of a URL its password.
     pub fn shown(&self, value: &OsStr) -> String {
-        if self.arg.is_hide_env_values_set() { redact::MARK.to_owned() } else { redact::url(&value.to_string_lossy()) }
+        let text = value.to_string_lossy();
+        let secret = self.arg.is_hide_env_values_set() && !redact::is_url(&text);
+        if secret { redact::MARK.to_owned() } else { redact::url(&text) }
     }
 
     /// The same on one line and not too long, for messages.

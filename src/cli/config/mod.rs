@@ -1,6 +1,10 @@
 //! How settings get in: every long flag of `serve` is one setting, and `--some-key`, `PRISM_JUDGE_SOME_KEY` and
 //! `some_key` in a TOML file are one word. A flag goes before a variable, that before the file, that before the default.
 //! Knows flags by what clap knows of them and no setting by its name; everything that is wrong is told in one answer.
+//!
+//! A new setting is a flag in a struct that is flattened into [`serve::Args`], with a parser that says "it must ...".
+//! It needs no `env`; `hide_env_values` makes it a secret. What it needs or excludes is said by [`serve::Args::check`]:
+//! clap's `requires` and the like would look at flags alone.
 
 mod args;
 mod environment;

@@ -24,6 +24,10 @@ pub fn url(text: &str) -> String {
     format!("{scheme}://{login}{place}")
 }
 
+pub fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
+
 pub fn is_redacted(text: &str) -> bool {
     text.contains(MARK)
 }

@@ -177,5 +177,23 @@ fn a_secret_is_not_shown_where_its_value_is_wrong_either() {
     let found = file::parse("x", "token = \"hunter2\"", std::slice::from_ref(&key));
     assert_eq!(found.problems, ["x:1: token = \"[redacted]\" (a text): it must be longer than [redacted]"]);
     assert_eq!(key.shown("a secret that is long enough".as_ref()), "[redacted]");
+    assert_eq!(key.shown("redis://:hunter2@host".as_ref()), "redis://:[redacted]@host");
     assert!(key.check("[redacted]".as_ref()).unwrap_err().contains("put it in place of"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_path_that_is_not_utf_8_holds_but_cannot_be_printed_as_a_file() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = || OsString::from_vec(b"wording-\xff.toml".to_vec());
+    let environment = Environment::of([("PRISM_JUDGE_LABEL_SPACES".into(), path())]);
+    let args = ["prism-judge".into(), SERVER.into()];
+    let (matches, settings) = parse(Cli::command(), &args, &environment).map_err(|_| "refused").unwrap();
+    let matches = matches.subcommand_matches(SERVER).unwrap();
+    assert_eq!(matches.get_one::<std::path::PathBuf>("label_spaces").unwrap().as_os_str(), path());
+    let printed = settings.to_toml();
+    assert!(printed.contains("\n# label_spaces = \"wording-\u{fffd}.toml\"  # environment "), "{printed}");
+    let environment = Environment::of([("PRISM_JUDGE_LAYOUT".into(), path())]);
+    let refusal = parse(Cli::command(), &args, &environment).err();
+    assert!(matches!(&refusal, Some(Refusal::Setting(error)) if error.to_string().contains("PRISM_JUDGE_LAYOUT=")));
 }
