@@ -146,15 +146,15 @@ def run(args: Namespace) -> list[Target]:
             phases["judged once"] = calls(server, "judged once", repeated, seed=1)
         # The end of the server writes what waits.
         with serve(args, "redis", model, *flags) as server:
-            phases["again, server anew"] = calls(server, "again, server anew", repeated, seed=1)
+            phases["again after a restart"] = calls(server, "again after a restart", repeated, seed=1)
         with serve(args, "redis-without", model) as server:
-            phases["without Redis, again"] = calls(server, "without Redis, again", miss)
+            phases["again without Redis"] = calls(server, "again without Redis", miss)
 
     def p99(name: str) -> float:
         return float(phases[name]["ok_ms"]["p99"])
 
     # The machine drifts: the calmer of two runs would make every other look worse than it is.
-    alone = max(p99("without Redis"), p99("without Redis, again"))
+    alone = max(p99("without Redis"), p99("again without Redis"))
     disturbed = ["up", "stopped", "stopped every other second", "killed"]
     failed = sum(stream["calls"] - stream["codes"].get("Ok", 0) for stream in phases.values())
     targets = [
