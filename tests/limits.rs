@@ -82,7 +82,7 @@ fn the_command_line_sets_the_limits_and_names_them() {
     assert_eq!(lines[1]["error"]["code"], "invalid_argument");
     let message = "response: it has 14 bytes and this judge takes at most 10: shorten it";
     assert_eq!(lines[1]["error"]["message"], message);
-    for (flag, value) in [("--max-turns", "0"), ("--max-persona-bytes", "many"), ("--max-context-bytes", "-1")] {
+    for (flag, value) in [("--max-turns", "0"), ("--max-persona-bytes", "many"), ("--max-context-bytes", "1.5")] {
         let output = run(&["score", flag, value], b"");
         assert_eq!(output.status.code(), Some(64), "{flag}");
         assert!(stderr(&output).contains("it must be a whole number from 1"), "{}", stderr(&output));
