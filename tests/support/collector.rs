@@ -1,4 +1,5 @@
 //! A trace collector in this process: what a server sends is kept and can be waited for.
+#![allow(dead_code)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
