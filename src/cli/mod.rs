@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand. Parses, calls `service`, prints; adds no rule of its own.
 
+mod audit_args;
 mod bars;
 mod bench;
 mod debug_passes;
@@ -17,6 +18,8 @@ mod judge_args;
 mod models;
 mod output;
 mod progress;
+mod replay;
+mod replay_report;
 mod score;
 mod serve;
 
@@ -33,6 +36,7 @@ Examples:
   prism-judge explain rows.jsonl --id 12        show how a verdict came about
   prism-judge bench groups.jsonl                metrics where answers are known
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
+  prism-judge replay audit.jsonl                judge recorded calls again
 
 Exit status: 0 all is well, 1 could not start or write, 2 some line failed,
 64 wrong flag or setting, 130 Ctrl-C.";
@@ -54,6 +58,7 @@ enum Command {
     Demo(demo::Args),
     Bench(bench::Args),
     Serve(serve::Args),
+    Replay(replay::Args),
     #[command(hide = true)]
     DebugPasses(debug_passes::Args),
     #[command(hide = true)]
@@ -81,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::DebugPasses(args) => debug_passes::run(&args),
         Command::DebugPrefill(args) => debug_prefill::run(&args),
         Command::DebugPrompts(args) => debug_prompts::run(&args),

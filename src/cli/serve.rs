@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use super::audit_args::AuditArgs;
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
 use super::{CliError, Outcome};
@@ -29,6 +30,9 @@ flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
 
+/// How long the records of the last calls may take to reach the audit file.
+const AUDIT_END: Duration = Duration::from_secs(5);
+
 /// Judge over gRPC.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -42,6 +46,8 @@ pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
+    audit: AuditArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
 }
 
@@ -51,6 +57,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let config = JudgeConfig { engine, cache, ..args.judge.config()? };
     let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
     start_log();
+    let (audit, guard) = args.audit.open()?.unzip();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -61,13 +68,22 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
             .await
             .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
         let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
-        let load = move || Judge::open(&config).map_err(CliError::from);
+        let load = move || -> Result<Judge, CliError> {
+            let judge = Judge::open(&config)?;
+            Ok(match audit {
+                Some(audit) => judge.recorded_by(audit),
+                None => judge,
+            })
+        };
         server::run(listener, load, options, stop).await.map_err(|error| match error {
             ServeError::Load(error) => error,
             other => CliError::Failed(other.to_string()),
         })
     });
     runtime.shutdown_timeout(THREADS_END);
+    if let Some(Err(error)) = guard.map(|guard| guard.close(AUDIT_END)) {
+        tracing::error!("{error}");
+    }
     served.map(|()| Outcome::Done)
 }
 

@@ -9,5 +9,9 @@ pub struct Call {
     pub cache: CacheControl,
     /// Whose verdicts are shared; calls of different tenants never see what the other one caused. Empty: nobody's.
     pub tenant: String,
+    /// What the caller calls this call, for those who look for it later.
+    pub request_id: String,
+    /// The front end's name of what was called, for example `ScoreGroup`.
+    pub method: &'static str,
     pub cancel: Cancel,
 }

@@ -1,13 +1,13 @@
 //! The errors of a judgement: each has one code, and is never a number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{EngineError, Overloaded, Stop};
 use crate::model::ModelError;
 use crate::prism::{ConcludeError, LabelSpaceError, PlanError, TemplateError};
 
 /// One code on every transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// A field of the request is wrong; the message names it and what is allowed.
@@ -25,6 +25,19 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// The name used in JSON and docs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "invalid_argument",
+            Self::NonFinite => "non_finite",
+            Self::Cancelled => "cancelled",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
     /// Whether everybody who asks the same about a candidate gets the same error; if not, it is the caller's own.
     pub(super) fn is_everybodys(self) -> bool {
         match self {

@@ -6,6 +6,7 @@ mod error;
 mod judge;
 mod pool;
 mod prompts;
+mod record;
 mod report;
 mod score;
 mod slot;
@@ -17,6 +18,7 @@ pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
 pub use prompts::TokenPrompt;
+pub use record::{Finished, Recorder, Recording};
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, ShownLabel};
 pub use score::Scored;
 

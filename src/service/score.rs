@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::wording::Judged;
-use super::{CacheControl, Call, ErrorCode, Health, Judge, JudgeError, OptionOverrides};
+use super::{CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, OptionOverrides, Recorder};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
 use crate::engine::Stop;
@@ -20,13 +20,12 @@ impl Judge {
     /// Judges a group. Needs a tokio runtime with timers if the call has a deadline; a call that the verdict cache
     /// answers is ready at once.
     pub async fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        call.cancel.check()?;
         let options = overrides.over(&self.options);
         let asked = Asked { judge: self, provenance: self.provenance(&options), options, group: Arc::new(group), call };
-        tokio::select! {
-            biased;
-            scored = asked.score() => scored,
-            stop = call.cancel.stopped() => Err(stop.into()),
+        let scored = asked.score_in_time().await;
+        match &self.recorder {
+            None => scored,
+            Some(recorder) => asked.record(&**recorder, overrides, scored).await,
         }
     }
 
@@ -48,6 +47,38 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    async fn score_in_time(&self) -> Scored {
+        self.call.cancel.check()?;
+        tokio::select! {
+            biased;
+            scored = self.score() => scored,
+            stop = self.call.cancel.stopped() => Err(stop.into()),
+        }
+    }
+
+    /// Tells the recorder how the call ended. What it refuses is not handed out.
+    async fn record(&self, recorder: &dyn Recorder, overrides: &OptionOverrides, scored: Scored) -> Scored {
+        let Call { lane, cache, tenant, request_id, method, cancel, .. } = self.call;
+        let recording = recorder.record(Finished {
+            request_id: request_id.clone(),
+            tenant: tenant.clone(),
+            method,
+            lane: *lane,
+            cache: *cache,
+            group: Arc::clone(&self.group),
+            overrides: *overrides,
+            options: self.options,
+            judge: self.provenance.clone(),
+            answer_slot: self.judge.wording.slot.letters,
+            scored: scored.clone(),
+        });
+        tokio::select! {
+            biased;
+            recorded = recording => recorded.and(scored),
+            stop = cancel.stopped() => Err(stop.into()),
+        }
+    }
+
     async fn score(&self) -> Scored {
         let cache = &self.judge.cache;
         let all: Vec<usize> = (0..self.group.candidates.len()).collect();
