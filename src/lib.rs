@@ -3,6 +3,7 @@
 //! Data walks one way: a front end (`cli`, `server`) calls `service`, which plans inverse prompts (`prism`),
 //! runs them as one token tree (`engine`, `model`) and turns the readings into a verdict (`prism`).
 
+pub mod audit;
 pub mod cache;
 pub mod cli;
 pub mod digest;

@@ -57,7 +57,7 @@ fn a_wrong_variable_is_named_and_an_empty_one_is_none() {
 
 #[test]
 fn help_and_version_succeed_and_every_command_shows_examples() {
-    for command in ["score", "explain", "models", "demo", "bench", "serve", "config"] {
+    for command in ["score", "explain", "models", "demo", "bench", "serve", "config", "keys", "replay"] {
         let output = run(&[command, "--help"], b"");
         assert_eq!(output.status.code(), Some(0));
         let help = String::from_utf8(output.stdout).unwrap();

@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand. Parses, calls `service`, prints; adds no rule of its own.
 
+mod audit_args;
 mod bars;
 mod bench;
 mod config;
@@ -22,6 +23,8 @@ mod models;
 mod output;
 mod progress;
 mod redis_args;
+mod replay;
+mod replay_report;
 mod score;
 mod serve;
 mod server_args;
@@ -46,6 +49,8 @@ Examples:
   prism-judge bench groups.jsonl                metrics where answers are known
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
   prism-judge config check prism-judge.toml     is the server's file in order?
+  prism-judge keys new --tenant chat            a key for the server's callers
+  prism-judge replay audit.jsonl                judge recorded calls again
 
 The flags under \"Judge\" can be variables too: --model is PRISM_JUDGE_MODEL. So
 can all flags of serve; an empty variable is none, and a flag goes before it.
@@ -72,6 +77,7 @@ enum Command {
     Serve(Box<serve::Args>),
     Keys(keys::KeysArgs),
     Config(config_command::Args),
+    Replay(replay::Args),
     #[command(hide = true)]
     DebugPasses(debug_passes::Args),
     #[command(hide = true)]
@@ -103,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args, &settings),
         Command::Keys(args) => keys::run(&args),
         Command::Config(args) => config_command::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::DebugPasses(args) => debug_passes::run(&args),
         Command::DebugPrefill(args) => debug_prefill::run(&args),
         Command::DebugPrompts(args) => debug_prompts::run(&args),

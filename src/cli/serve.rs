@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::audit_args::AuditArgs;
 use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
@@ -44,6 +45,8 @@ const THREADS_END: Duration = Duration::from_millis(200);
 
 /// How long spans that are still to be sent may.
 const SPANS_END: Duration = Duration::from_secs(1);
+/// How long the records of the last calls may take to reach the audit file.
+const AUDIT_END: Duration = Duration::from_secs(5);
 
 /// Judge over gRPC.
 #[derive(Debug, clap::Args)]
@@ -58,6 +61,8 @@ pub struct Args {
     #[command(flatten)]
     redis: RedisArgs,
     #[command(flatten)]
+    audit: AuditArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -66,7 +71,13 @@ pub struct Args {
 impl Args {
     /// Whether the settings go together, as far as that can be said without the model, any other file or a port.
     pub fn check(&self) -> Result<(), CliError> {
-        config::all([self.server.check(), self.engine.engine().map(drop), self.redis.check(), self.judge.check()])
+        config::all([
+            self.server.check(),
+            self.engine.engine().map(drop),
+            self.redis.check(),
+            self.audit.settings().map(drop),
+            self.judge.check(),
+        ])
     }
 }
 
@@ -85,6 +96,7 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         log::LogError::Init(_) => CliError::Failed(error.to_string()),
     })?;
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
+    let (audit, audit_guard) = args.audit.open()?.unzip();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -101,7 +113,11 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         let load = move || {
             let judge = Judge::open(&config).map_err(CliError::from)?;
             judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
-            Ok(judge)
+            // From here on: the self-check is nobody's call.
+            Ok(match audit {
+                Some(audit) => judge.recorded_by(audit),
+                None => judge,
+            })
         };
         let served = server::run(Ports { judge, admin }, load, options, stop).await;
         if let Some(traces) = traces {
@@ -113,6 +129,9 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         })
     });
     runtime.shutdown_timeout(THREADS_END);
+    if let Some(Err(error)) = audit_guard.map(|guard| guard.close(AUDIT_END)) {
+        tracing::error!("{error}");
+    }
     served.map(|()| Outcome::Done)
 }
 

@@ -1,6 +1,6 @@
 //! The verdict: names are fixed and equal on every transport.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Dimension, Label};
 use crate::digest::Digest;
@@ -70,7 +70,7 @@ pub struct Provenance {
 }
 
 /// Tokens of one judgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     /// Tokens of all prompts of this candidate, as if each were run alone.
     pub prompt: u64,

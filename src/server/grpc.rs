@@ -90,7 +90,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
             cache: request.cache,
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
-        let call = call(&asked, &request.request_id, &extensions)?;
+        let call = call("Score", &asked, &request.request_id, &extensions)?;
         let verdict = scored(judge, asked, &call)
             .await
             .and_then(|mut results| results.pop().unwrap_or_else(|| Err(no_result())))
@@ -117,7 +117,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
         let ids: Vec<String> = asked.group.candidates.iter().map(|candidate| candidate.id.clone()).collect();
-        let call = call(&asked, &request.request_id, &extensions)?;
+        let call = call("ScoreGroup", &asked, &request.request_id, &extensions)?;
         let results = scored(judge, asked, &call)
             .await
             .and_then(|results| if results.len() == ids.len() { Ok(results) } else { Err(no_result()) })
@@ -136,7 +136,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
 }
 
 /// How the call is served: what it asks for, and what the front found out about its caller.
-fn call(asked: &Asked, request_id: &str, extensions: &Extensions) -> Result<Call, Status> {
+fn call(method: &'static str, asked: &Asked, request_id: &str, extensions: &Extensions) -> Result<Call, Status> {
     let caller = extensions.get::<Caller>().cloned().unwrap_or_default();
     let record = extensions.get::<CallRecord>().cloned().unwrap_or_default();
     record.set_lane(asked.lane.name());
@@ -151,6 +151,8 @@ fn call(asked: &Asked, request_id: &str, extensions: &Extensions) -> Result<Call
         cache: asked.cache,
         tenant: caller.tenant.to_string(),
         quota: caller.quota,
+        request_id: request_id.to_owned(),
+        method,
         cancel: Cancel::with_deadline(deadline),
         record,
     })

@@ -179,8 +179,10 @@ fn parse(text: &str, before: &[Entry]) -> Result<Vec<Entry>, String> {
     let mut entries: Vec<Entry> = Vec::with_capacity(file.keys.len());
     for (index, line) in file.keys.iter().enumerate() {
         let wrong = |what: &str| format!("keys[{index}]: {what}");
-        let digest = Digest::from_hex(&line.sha256)
-            .ok_or_else(|| wrong("sha256 must be the 64 hexadecimal digits that `prism-judge keys new` prints"))?;
+        let digest: Digest = line
+            .sha256
+            .parse()
+            .map_err(|_| wrong("sha256 must be the 64 hexadecimal digits that `prism-judge keys new` prints"))?;
         if line.tenant.is_empty() {
             return Err(wrong("tenant must not be empty"));
         }

@@ -14,6 +14,10 @@ pub struct Call {
     pub tenant: String,
     /// What the tenant may compute; None: as much as there is room for. Verdicts from the cache are free.
     pub quota: Option<Arc<Quota>>,
+    /// What the caller calls this call, for those who look for it later.
+    pub request_id: String,
+    /// The front end's name of what was called, for example `ScoreGroup`.
+    pub method: &'static str,
     pub cancel: Cancel,
     /// What the transport knows of the call and is told of it.
     pub record: CallRecord,

@@ -80,6 +80,23 @@ impl OptionOverrides {
     }
 }
 
+impl From<Options> for OptionOverrides {
+    /// Everything set, so that no default counts.
+    fn from(options: Options) -> Self {
+        let Options { evidence, layout, label_order, calibration, persona_block, scale: LikelihoodScale { t, b } } =
+            options;
+        Self {
+            evidence: Some(evidence),
+            layout: Some(layout),
+            label_order: Some(label_order),
+            calibration: Some(calibration),
+            persona_block: Some(persona_block),
+            likelihood_t: Some(t),
+            likelihood_b: Some(b),
+        }
+    }
+}
+
 /// The options of a backbone that nobody configured.
 pub fn defaults(parameters: u64) -> Options {
     let small = parameters < SMALL_BACKBONE;

@@ -1,6 +1,6 @@
 //! The errors of a judgement: each has one code, and is never a number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::OverQuota;
 use crate::engine::{EngineError, Overloaded, Stop};
@@ -8,7 +8,7 @@ use crate::model::ModelError;
 use crate::prism::{ConcludeError, LabelSpaceError, PlanError, TemplateError};
 
 /// One code on every transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// A field of the request is wrong; the message names it and what is allowed.
@@ -28,6 +28,20 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// The name used in JSON and docs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "invalid_argument",
+            Self::NonFinite => "non_finite",
+            Self::Cancelled => "cancelled",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Overloaded => "overloaded",
+            Self::OverQuota => "over_quota",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
     /// Whether everybody who asks the same about a candidate gets the same error; if not, it is the caller's own.
     pub(super) fn is_everybodys(self) -> bool {
         match self {

@@ -9,7 +9,7 @@ use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
 use super::wording::Wording;
-use super::{Health, JudgeConfig, OpenError, RedisTier, arithmetic, config};
+use super::{Health, JudgeConfig, OpenError, Recorder, RedisTier, arithmetic, config};
 use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
@@ -36,6 +36,7 @@ pub struct Judge {
     pub(super) pool: Pool,
     pub(super) engine: Engine,
     pub(super) health: watch::Receiver<Health>,
+    pub(super) recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// What makes this judge this judge.
@@ -92,7 +93,13 @@ impl Judge {
             pool: Pool::start(threads.min(PREPARE_THREADS), PREPARE_WAITING).map_err(OpenError::Thread)?,
             health: engine.health(),
             engine,
+            recorder: None,
         })
+    }
+
+    /// The same judge, and `recorder` is told of every call from now on.
+    pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// Whether the model answers, now and from now on.
@@ -115,7 +122,8 @@ impl Judge {
             .finish()
     }
 
-    pub(super) fn provenance(&self, options: &Options) -> Provenance {
+    /// What a verdict under these options would name as its judge.
+    pub fn provenance(&self, options: &Options) -> Provenance {
         Provenance {
             model: self.identity.model.clone(),
             model_digest: self.identity.model_digest,

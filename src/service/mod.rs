@@ -10,6 +10,7 @@ mod observe;
 mod pool;
 mod prompts;
 mod quota;
+mod record;
 mod report;
 mod score;
 mod self_check;
@@ -25,6 +26,7 @@ pub use judge::Judge;
 pub use limits::{LimitSettings, check_request_id};
 pub use prompts::TokenPrompt;
 pub use quota::{OverQuota, Quota};
+pub use record::{Finished, Recorder, Recording};
 pub use report::{ExplainedPrompt, Explanation, JudgeInfo, Load, ShownLabel};
 pub use score::Scored;
 

@@ -1,7 +1,7 @@
 //! What the judge tells of itself. Durations and values are recorded where they arise; what is held, and what the engine
 //! counts, is copied by [`Judge::observe`] when somebody asks.
 
-use super::{Call, ErrorCode, Judge, Lane, Overloaded, Scored};
+use super::{Call, Judge, Lane, Overloaded, Scored};
 use crate::cache::{Judgement, Seat};
 use crate::engine::EngineError;
 use crate::prism::{Dimension, DimensionVerdicts};
@@ -32,9 +32,9 @@ impl Watch {
         match scored {
             Ok(results) => results.iter().for_each(|result| match result {
                 Ok(verdict) => count(if verdict.cached { "cached" } else { "computed" }, 1),
-                Err(error) => count(outcome(error.code), 1),
+                Err(error) => count(error.code.name(), 1),
             }),
-            Err(error) => count(outcome(error.code), self.candidates),
+            Err(error) => count(error.code.name(), self.candidates),
         }
     }
 }
@@ -51,19 +51,6 @@ fn count(outcome: &'static str, candidates: usize) {
     CANDIDATES_JUDGED.add([outcome], candidates as u64);
     if outcome == "non_finite" {
         NON_FINITE.add([], candidates as u64);
-    }
-}
-
-fn outcome(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::InvalidArgument => "invalid_argument",
-        ErrorCode::NonFinite => "non_finite",
-        ErrorCode::Cancelled => "cancelled",
-        ErrorCode::DeadlineExceeded => "deadline_exceeded",
-        ErrorCode::Overloaded => "overloaded",
-        ErrorCode::OverQuota => "over_quota",
-        ErrorCode::Unavailable => "unavailable",
-        ErrorCode::Internal => "internal",
     }
 }
 
@@ -145,6 +132,7 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::ErrorCode;
     use crate::telemetry::{CATALOGUE, Description};
 
     fn labels(metric: &str) -> Vec<&'static str> {
@@ -168,7 +156,7 @@ mod tests {
             ErrorCode::Internal,
         ];
         let outcomes = labels("prism_judge_candidates_total");
-        for name in ["computed", "cached"].into_iter().chain(codes.map(outcome)) {
+        for name in ["computed", "cached"].into_iter().chain(codes.map(ErrorCode::name)) {
             assert!(outcomes.contains(&name), "{name}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::observe::{self, Watch};
 use super::pool::PoolError;
 use super::wording::Judged;
-use super::{CacheControl, Call, ErrorCode, Health, Judge, JudgeError, OptionOverrides, warnings};
+use super::{CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, OptionOverrides, Recorder, warnings};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
 use crate::engine::Realm;
@@ -35,17 +35,16 @@ impl Judge {
     }
 
     async fn ask(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        call.cancel.check()?;
         self.limits.check_group(&group)?;
         let options = overrides.over(&self.options);
         let odd = warnings::of_request(&group, self.wording.text.tokenizer().added_tokens());
         report(odd);
         let asked =
             Asked { judge: self, provenance: self.provenance(&options), options, odd, group: Arc::new(group), call };
-        tokio::select! {
-            biased;
-            scored = asked.score() => scored,
-            stop = call.cancel.stopped() => Err(stop.into()),
+        let scored = asked.score_in_time().await;
+        match &self.recorder {
+            None => scored,
+            Some(recorder) => asked.record(&**recorder, overrides, scored).await,
         }
     }
 
@@ -84,6 +83,38 @@ struct Asked<'a> {
 type Results = Vec<Option<Result<Verdict, JudgeError>>>;
 
 impl Asked<'_> {
+    async fn score_in_time(&self) -> Scored {
+        self.call.cancel.check()?;
+        tokio::select! {
+            biased;
+            scored = self.score() => scored,
+            stop = self.call.cancel.stopped() => Err(stop.into()),
+        }
+    }
+
+    /// Tells the recorder how the call ended. What it refuses is not handed out.
+    async fn record(&self, recorder: &dyn Recorder, overrides: &OptionOverrides, scored: Scored) -> Scored {
+        let Call { lane, cache, tenant, request_id, method, cancel, .. } = self.call;
+        let recording = recorder.record(Finished {
+            request_id: request_id.clone(),
+            tenant: tenant.clone(),
+            method,
+            lane: *lane,
+            cache: *cache,
+            group: Arc::clone(&self.group),
+            overrides: *overrides,
+            options: self.options,
+            judge: self.provenance.clone(),
+            answer_slot: self.judge.wording.slot.letters,
+            scored: scored.clone(),
+        });
+        tokio::select! {
+            biased;
+            recorded = recording => recorded.and(scored),
+            stop = cancel.stopped() => Err(stop.into()),
+        }
+    }
+
     async fn score(&self) -> Scored {
         let candidates = &self.group.candidates;
         let check = |index| self.judge.limits.check_candidate(index, &candidates[index]);
