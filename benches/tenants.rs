@@ -120,6 +120,7 @@ fn judge() -> Judge {
         answer_slot: AnswerSlot::Auto,
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
+        redis: None,
         cache: CacheSettings::default(),
         limits: LimitSettings::default(),
     })
