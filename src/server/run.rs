@@ -18,7 +18,7 @@ use super::front::Front;
 use super::grpc::{Grpc, Scorer};
 use super::life::{Leader, Phase};
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
-use super::readiness::{Readiness, State};
+use super::readiness::{Model, Readiness, State};
 use super::{MESSAGE_LIMIT, Ports, ServerOptions, pb, reload};
 use crate::service::Health;
 
@@ -59,6 +59,8 @@ where
     let judge = Arc::new(OnceLock::new());
     let readiness = Readiness::new();
     let (mut reporter, health) = health_reporter();
+    // tonic-health starts as SERVING.
+    report(&reporter, &readiness.model(Model::Loading)).await;
     let leader = Leader::new();
     let routes = routes(Arc::clone(&judge), health.clone(), options.reflection).map_err(ServeError::setup)?;
     let front = Front::new(routes, options.keys.clone(), leader.life());
@@ -76,8 +78,6 @@ where
     }
     aside.spawn(reload::watch(options.clone()));
     aside.spawn(crate::telemetry::upkeep());
-    // tonic-health starts as SERVING.
-    report(&reporter, &readiness.model(super::readiness::Model::Loading)).await;
     let mut served = pin!(accept(ports.judge, front, options.clone(), leader.life()));
 
     let mut shutdown = pin!(shutdown);
