@@ -200,10 +200,9 @@ async fn ten_thousand_hostile_names_make_no_new_series() {
     let Some((_folder, server)) = tiny().await else { return };
     let before = Scrape::of(&server).series;
     assert!(before.len() <= MOST_SERIES, "{} series", before.len());
-    let channel = server.channel().await;
     let mut calls = JoinSet::new();
     for worker in 0..20 {
-        let channel = channel.clone();
+        let channel = server.channel().await;
         calls.spawn(async move {
             let mut judge = pb::judge_service_client::JudgeServiceClient::new(channel.clone());
             let mut anything = tonic::client::Grpc::new(channel);
@@ -224,7 +223,8 @@ async fn ten_thousand_hostile_names_make_no_new_series() {
                 anything.ready().await.unwrap();
                 let path = format!("/evil.{call}/Method{call}").parse().unwrap();
                 let codec: ProstCodec<pb::ScoreRequest, pb::ScoreResponse> = ProstCodec::default();
-                assert_eq!(anything.unary(ask, path, codec).await.unwrap_err().code(), Code::Unimplemented);
+                let status = anything.unary(ask, path, codec).await.unwrap_err();
+                assert_eq!(status.code(), Code::Unimplemented, "call {call}: {status:?}");
             }
         });
     }

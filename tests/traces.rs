@@ -5,7 +5,8 @@
 mod collector;
 mod support;
 
-use collector::{Collector, attribute};
+use collector::Collector;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prism_judge::server::pb;
@@ -36,6 +37,16 @@ fn traced<T>(message: T, flags: &str) -> Request<T> {
 
 fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An attribute as text.
+fn attribute(span: &Span, key: &str) -> Option<String> {
+    let value = span.attributes.iter().find(|attribute| attribute.key == key)?.value.clone()?.value?;
+    Some(match value {
+        Value::StringValue(text) => text,
+        Value::IntValue(number) => number.to_string(),
+        other => panic!("{key} is {other:?}"),
+    })
 }
 
 fn named<'a>(spans: &'a [Span], name: &str) -> Vec<&'a Span> {

@@ -11,7 +11,7 @@ use super::{CATALOGUE, Kind, catalogue, process};
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How often samples are filed. Without it they pile up until somebody scrapes.
-const UPKEEP: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_secs(2);
 
 static EXPORTER: OnceLock<Exporter> = OnceLock::new();
 
@@ -48,12 +48,11 @@ pub(super) fn recorder() -> Option<&'static PrometheusRecorder> {
 
 /// Files samples every few seconds, for as long as it is polled, so that a process that nobody scrapes does not grow.
 pub async fn upkeep() {
-    let mut ticks = tokio::time::interval(UPKEEP);
     loop {
-        ticks.tick().await;
         if let Some(exporter) = EXPORTER.get() {
             exporter.handle.run_upkeep();
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

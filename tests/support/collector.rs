@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{TraceService, TraceServiceServer};
 use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -73,14 +72,4 @@ impl Collector {
         });
         spans.await.unwrap_or_else(|_| panic!("the spans did not come: {:#?}", self.spans()))
     }
-}
-
-/// An attribute as text.
-pub fn attribute(span: &Span, key: &str) -> Option<String> {
-    let value = span.attributes.iter().find(|attribute| attribute.key == key)?.value.clone()?.value?;
-    Some(match value {
-        Value::StringValue(text) => text,
-        Value::IntValue(number) => number.to_string(),
-        other => panic!("{key} is {other:?}"),
-    })
 }
