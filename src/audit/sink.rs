@@ -62,7 +62,7 @@ pub enum AuditError {
 
 /// What travels to the thread.
 pub(super) enum Message {
-    Record(Entry),
+    Record(Box<Entry>),
     /// Write what came before, and end.
     Close,
 }
@@ -172,7 +172,7 @@ impl Audit {
 
     /// Whether the thread is there to take it.
     fn send(&self, finished: Finished, written: Option<oneshot::Sender<()>>, room: OwnedSemaphorePermit) -> bool {
-        self.queue.send(Message::Record(Entry { time: now(), finished, written, room })).is_ok()
+        self.queue.send(Message::Record(Box::new(Entry { time: now(), finished, written, room }))).is_ok()
     }
 }
 

@@ -80,7 +80,7 @@ impl Writer {
         let mut next = Some(first);
         while let Some(message) = next.take() {
             match message {
-                Message::Record(entry) => self.add(entry, &mut batch),
+                Message::Record(entry) => self.add(*entry, &mut batch),
                 Message::Close => closing = true,
             }
             if batch.lines.len() < BATCH {
