@@ -169,7 +169,8 @@ fn a_thousand_recorded_calls_have_the_same_bits_in_another_process() {
     let mut cached = 0;
     let counts = desk.recorded(settings, |judge| {
         let calls = |thread: usize| {
-            let mut random = Random(thread as u64);
+            // Two and two ask the same.
+            let mut random = Random(thread as u64 % 2);
             let mut cached = 0;
             for number in 0..250 {
                 let (group, overrides, call) = random_call(&mut random, thread * 250 + number);
@@ -184,7 +185,7 @@ fn a_thousand_recorded_calls_have_the_same_bits_in_another_process() {
         });
     });
     assert_eq!((counts.written, counts.lost()), (1000, 0));
-    assert!(cached > 100, "{cached} verdicts came from the cache");
+    assert!(cached > 200, "{cached} verdicts came from the cache");
     assert!(counts.rotations >= 2, "{counts:?}");
 
     let replayed = desk.replay(&[]);
