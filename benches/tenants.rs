@@ -67,7 +67,7 @@ fn main() {
 
 /// One probe: the victim's call, and the time of the spy's, in milliseconds.
 fn one(judge: &Judge, random: &mut Random, (probe, spy): (Probe, &str), sent: bool) -> f64 {
-    let [secret, other] = [0; 2].map(|_| text(random, 40));
+    let [secret, other] = [0; 2].map(|_| text(random, 150));
     let [reply, other_reply] = [0; 2].map(|_| text(random, 8));
     ask(judge, WITHIN, &group(if sent { &secret } else { &other }, &reply), CacheControl::Use);
     let (question, cache) = match probe {
