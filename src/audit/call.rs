@@ -43,7 +43,7 @@ pub struct CallRecord {
 pub struct Maker {
     /// Version of the program.
     pub version: String,
-    /// See [`processor`].
+    /// See [`processor()`].
     pub processor: String,
 }
 
