@@ -40,7 +40,7 @@ pub struct RedisArgs {
     #[arg(long, value_name = "S", env = "PRISM_JUDGE_REDIS_TTL_S")]
     #[arg(default_value_t = TTL, value_parser = whole(0, 1 << 30, TTL))]
     redis_ttl_s: usize,
-    /// How long Redis may take to answer; after three answers in a row that are late it is not asked until it is quick.
+    /// How long Redis may take to answer; after a few late answers in a row it is not asked until it is quick.
     #[arg(long, value_name = "MS", env = "PRISM_JUDGE_REDIS_TIMEOUT_MS")]
     #[arg(default_value_t = TIMEOUT, value_parser = whole(1, 1000, TIMEOUT))]
     redis_timeout_ms: usize,
