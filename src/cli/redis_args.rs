@@ -27,7 +27,7 @@ const LARGEST_SECRET: u64 = 4096;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisArgs {
-    /// Redis for verdicts, redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// or unix:// (docs/redis.md); the server
+    /// Redis for verdicts, `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://` or `unix://` (docs/redis.md); the server
     /// does not depend on it. Better as a variable than as a flag, which other users of the machine can see.
     #[arg(long, value_name = "URL", env = "PRISM_JUDGE_REDIS_URL", hide_env_values = true)]
     redis_url: Option<Hidden>,
