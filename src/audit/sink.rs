@@ -16,6 +16,7 @@ use super::record::now;
 use super::writer::Writer;
 use super::{AuditCounts, Redact};
 use crate::service::{ErrorCode, Finished, JudgeError, Recorder, Recording};
+use crate::telemetry::catalogue::{AUDIT_BYTES, AUDIT_RECORDS, AUDIT_ROTATIONS, AUDIT_WITHHELD};
 
 /// Memory of the records that wait for the disk, at most: some 30,000 short calls, or four of the largest.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -183,6 +184,17 @@ impl Recorder for Audit {
         }
         self.offer(finished);
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn observe(&self) {
+        let AuditCounts { written, bytes, sampled_out, queue_full, not_written, withheld, rotations } = self.counts();
+        let ends = [("written", written), ("sampled_out", sampled_out), ("dropped", queue_full), ("failed", not_written)];
+        for (end, count) in ends {
+            AUDIT_RECORDS.copy([end], count);
+        }
+        AUDIT_WITHHELD.copy([], withheld);
+        AUDIT_BYTES.copy([], bytes);
+        AUDIT_ROTATIONS.copy([], rotations);
     }
 }
 

@@ -26,7 +26,7 @@ const LARGEST_SECRET: u64 = 4096;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisArgs {
-    /// Redis for verdicts, redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// or unix:// (docs/redis.md); the server
+    /// Redis for verdicts, `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://` or `unix://` (docs/redis.md); the server
     /// does not depend on it. Better as a variable than as a flag, which other users of the machine can see.
     #[arg(long, value_name = "URL", hide_env_values = true)]
     redis_url: Option<Hidden>,
@@ -37,7 +37,7 @@ pub struct RedisArgs {
     #[arg(long, value_name = "S")]
     #[arg(default_value_t = TTL, value_parser = whole(0, 1 << 30))]
     redis_ttl_s: usize,
-    /// How long Redis may take to answer; after three answers in a row that are late it is not asked until it is quick.
+    /// How long Redis may take to answer; after a few late answers in a row it is not asked until it is quick.
     #[arg(long, value_name = "MS")]
     #[arg(default_value_t = TIMEOUT, value_parser = whole(1, 1000))]
     redis_timeout_ms: usize,

@@ -119,6 +119,9 @@ impl Judge {
             QUEUE_PIECES.set(lane, held.pieces as f64);
             QUEUE_AGE_SECONDS.set(lane, held.oldest.as_secs_f64());
         }
+        if let Some(recorder) = &self.recorder {
+            recorder.observe();
+        }
         let (entries, bytes) = self.cache.size();
         CACHE_ENTRIES.set([], entries as f64);
         CACHE_BYTES.set([], bytes as f64);

@@ -16,6 +16,9 @@ pub trait Recorder: Send + Sync {
     /// # Errors
     /// The verdicts may not be handed out: the caller gets this error in their place.
     fn record(&self, finished: Finished) -> Recording<'_>;
+
+    /// Copies what it has counted to the metrics.
+    fn observe(&self);
 }
 
 /// A call that came to its end: what was asked, and what is answered.

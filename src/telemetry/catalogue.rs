@@ -148,6 +148,8 @@ catalogue! {
 
     AUDIT_RECORDS: Counter<1> = "prism_judge_audit_records_total", [AUDIT];
     "Audit records by what became of them."
+    AUDIT_WITHHELD: Counter<0> = "prism_judge_audit_withheld_total", [];
+    "Calls whose verdicts were not handed out for want of a record."
     AUDIT_BYTES: Counter<0> = "prism_judge_audit_bytes_total", [];
     "Bytes of audit records written."
     AUDIT_ROTATIONS: Counter<0> = "prism_judge_audit_rotations_total", [];

@@ -176,7 +176,7 @@ impl Link {
     fn failed(&self, failure: &Failure) {
         match failure {
             Failure::Connection(error) if error.is_unrecoverable_error() => self.breaker.open(),
-            _ => self.breaker.failed(),
+            _ => self.breaker.failed(Instant::now()),
         }
     }
 
