@@ -285,3 +285,71 @@ async fn the_figures_of_a_call_are_what_its_answer_says() {
     assert!(after["process_resident_memory_bytes"] > 0.0 && after["process_open_fds"] > 3.0);
     assert!(after["prism_judge_allocator_bytes{state=\"allocated\"}"] > 0.0);
 }
+
+/// Scrapes until the server says so.
+async fn until(server: &Server, what: &str, holds: impl Fn(&BTreeMap<String, f64>) -> bool) -> BTreeMap<String, f64> {
+    let mut values = BTreeMap::new();
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), async {
+        loop {
+            values = Scrape::of(server).values;
+            if holds(&values) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let waited = waited.await;
+    assert!(waited.is_ok(), "{what}: {values:#?}");
+    values
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_and_how_it_ends_shows_while_it_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(model) = tiny_model(folder.path()) else { return };
+    // The idle model waits for company: a single call stands in the queue for as long as the test needs.
+    let delay = ["--batch-delay-ms", "5000", "--queue-tokens-train", "100", "--answer-slot", "bare"];
+    let server = Server::start(&[&["--model", model.to_str().unwrap()], &delay[..]].concat()).ready().await;
+    let judge = server.judge().await;
+    let call = |budget: Option<u64>, response: &'static str| {
+        let mut judge = judge.clone();
+        let mut ask = tonic::Request::new(request(response));
+        if let Some(budget) = budget {
+            ask.set_timeout(std::time::Duration::from_millis(budget));
+        }
+        tokio::spawn(async move { judge.score(ask).await.map(drop).map_err(|status| status.code()) })
+    };
+    let of_train = |name: &str| format!("prism_judge_queue_{name}{{lane=\"train\"}}");
+    let waiting = call(None, "This one waits.");
+    let in_queue = |values: &BTreeMap<String, f64>| values[&of_train("age_seconds")] > 0.0;
+    let values = until(&server, "a call waits", in_queue).await;
+    assert!(values[&of_train("tokens")] > 100.0, "a call that is larger than its lane is let in alone");
+    assert_eq!(values[&of_train("limit_tokens")], 100.0);
+    assert_eq!((values[&of_train("pieces")], values["prism_judge_requests_in_flight"]), (1.0, 1.0));
+    let age = values[&of_train("age_seconds")];
+    until(&server, "its age grows", |values| values[&of_train("age_seconds")] > age).await;
+
+    assert_eq!(call(None, "There is no room for this one.").await.unwrap(), Err(Code::ResourceExhausted));
+    let values = Scrape::of(&server).values;
+    assert_eq!(values["prism_judge_shed_total{lane=\"train\",reason=\"lane_full\"}"], 1.0);
+    assert_eq!(values["prism_judge_candidates_total{outcome=\"overloaded\"}"], 1.0);
+
+    waiting.abort();
+    let series = ["tokens", "pieces", "age_seconds"].map(of_train);
+    let gone = |values: &BTreeMap<String, f64>| {
+        let empty =
+            series.iter().all(|series| values[series] == 0.0) && values["prism_judge_requests_in_flight"] == 0.0;
+        empty && values["prism_judge_cancelled_total{stage=\"queue\"}"] == 1.0
+    };
+    let values = until(&server, "it was given up", gone).await;
+    assert_eq!(values["prism_judge_requests_total{method=\"Score\",code=\"CANCELLED\"}"], 1.0);
+
+    let late = call(Some(300), "This one is late.").await.unwrap();
+    assert!([Err(Code::DeadlineExceeded), Err(Code::Cancelled)].contains(&late), "{late:?}");
+    // The client's own timer may have been quicker than the server's.
+    let ended = |values: &BTreeMap<String, f64>| {
+        let by = |name: &str| values[&format!("prism_judge_{name}_total{{stage=\"queue\"}}")];
+        by("expired") + by("cancelled") == 2.0
+    };
+    until(&server, "it ended in the queue", ended).await;
+}

@@ -92,3 +92,46 @@ impl Drop for Served {
         if code == "OK" { line!(debug) } else { line!(info) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::telemetry::{Stage, install, render};
+
+    fn count(series: &str) -> u64 {
+        let text = render();
+        text.lines().find_map(|line| line.strip_prefix(series)).unwrap().trim().parse().unwrap()
+    }
+
+    /// Begins a call of a method that no other test of this process calls.
+    fn begin() -> Served {
+        install().unwrap();
+        let served = Served::begin("/prism.judge.v1.JudgeService/GetJudgeInfo", &HeaderMap::new());
+        served.record().enter(Stage::Follow);
+        served
+    }
+
+    #[test]
+    fn a_call_is_counted_once_by_its_status_and_by_where_it_ended() {
+        let of = |code| format!("prism_judge_requests_total{{method=\"GetJudgeInfo\",code=\"{code}\"}}");
+        let expired = "prism_judge_expired_total{stage=\"follow\"}";
+        let cancelled = "prism_judge_cancelled_total{stage=\"follow\"}";
+        let read = || [count(&of("DATA_LOSS")), count(&of("UNKNOWN")), count(expired), count(cancelled)];
+        drop(begin());
+        let before = read();
+        let mut headers = HeaderMap::new();
+        for status in ["15", "99", "what"] {
+            headers.insert("grpc-status", HeaderValue::from_static(status));
+            begin().answered(&headers);
+        }
+        begin().end("DEADLINE_EXCEEDED");
+        // The client went away.
+        drop(begin());
+        let after = read();
+        assert_eq!(std::array::from_fn(|at| after[at] - before[at]), [1, 2, 1, 1]);
+    }
+}
