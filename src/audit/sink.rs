@@ -188,7 +188,8 @@ impl Recorder for Audit {
 
     fn observe(&self) {
         let AuditCounts { written, bytes, sampled_out, queue_full, not_written, withheld, rotations } = self.counts();
-        let ends = [("written", written), ("sampled_out", sampled_out), ("dropped", queue_full), ("failed", not_written)];
+        let ends =
+            [("written", written), ("sampled_out", sampled_out), ("dropped", queue_full), ("failed", not_written)];
         for (end, count) in ends {
             AUDIT_RECORDS.copy([end], count);
         }
