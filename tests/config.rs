@@ -183,13 +183,21 @@ fn a_secret_is_neither_printed_nor_lost_in_silence() {
     let printed = stdout(&run(&["serve", "--print-config", "--model", login], b""));
     assert!(printed.contains("redis://judge:[redacted]@host/model.gguf"), "{printed}");
     assert!(!printed.contains("hunter2"), "{printed}");
+    let redis =
+        [("PRISM_JUDGE_REDIS_URL", "rediss://:hunter2@host:6380/1"), ("PRISM_JUDGE_REDIS_SECRET_FILE", "secret")];
+    let line = "redis_url = \"rediss://:[redacted]@host:6380/1\"  # environment PRISM_JUDGE_REDIS_URL\n";
+    let answer = stdout(&run_with(&["serve", "--print-config"], &redis));
+    assert!(answer.contains(line) && !answer.contains("hunter2"), "{answer}");
     let again = File::new(&printed);
     let told = refusal(&run(&["serve", "--config", again.path()], b""));
     assert!(told.contains("model = ") && told.contains("put it in place of [redacted]"), "{told}");
     // Nor is it shown by mistakes in the file.
-    for text in
-        ["model = \"redis://:hunter2@host\" \"\"", "chunk_tokens = \"redis://:hunter2@host\"", "modle = \"hunter2\""]
-    {
+    for text in [
+        "model = \"redis://:hunter2@host\" \"\"",
+        "chunk_tokens = \"redis://:hunter2@host\"",
+        "modle = \"hunter2\"",
+        "redis_url = \"redis://:hunter2\"",
+    ] {
         let told = refusal(&run(&["serve", "--config", File::new(text).path()], b""));
         assert!(!told.contains("hunter2"), "{told}");
     }
@@ -251,10 +259,39 @@ fn every_example_is_in_order_and_is_what_the_program_prints() {
     assert_eq!(names, ["guardrail-sidecar", "laptop", "rl-reward-server"]);
 }
 
+fn docs() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/options.md")).unwrap()
+}
+
+#[test]
+fn the_docs_tell_the_defaults_that_hold() {
+    let printed = table(&stdout(&run(&["serve", "--print-config"], b"")));
+    let mut told = 0;
+    for row in docs().lines().filter(|line| line.starts_with("| `--")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        // The options of a judge have a column more: most of them have no default that could be printed.
+        let [flags, defaults, _] = cells[..] else { continue };
+        let flags: Vec<&str> = flags.split(", ").map(|flag| flag.trim_matches('`').trim_start_matches("--")).collect();
+        let defaults: Vec<&str> = defaults.split(", ").collect();
+        for (index, flag) in flags.iter().enumerate() {
+            let Some(value) = printed.get(&flag.replace('-', "_")) else { continue };
+            // One for all, or one each.
+            let told_default = defaults.get(index).unwrap_or(&defaults[0]);
+            let same = match value {
+                toml::Value::String(text) => told_default == text,
+                toml::Value::Float(number) => told_default.parse() == Ok(*number),
+                other => *told_default == other.to_string(),
+            };
+            assert!(same, "--{flag} is {value}, not {told_default}");
+            told += 1;
+        }
+    }
+    assert!(told > 20, "{told}");
+}
+
 #[test]
 fn the_docs_have_every_setting_and_no_other() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/options.md");
-    let docs = std::fs::read_to_string(docs).unwrap();
+    let docs = docs();
     let mut named = BTreeSet::new();
     for (_, rest) in docs.match_indices("`--").map(|(at, _)| docs.split_at(at + 1)) {
         let end = rest.find(|letter: char| letter != '-' && !letter.is_ascii_alphanumeric()).unwrap();

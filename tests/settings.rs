@@ -112,7 +112,7 @@ fn a_file_that_is_no_model_is_named_with_the_reason() {
     for command in ["score", "serve"] {
         let mut args = vec![command, "--model", path.to_str().unwrap()];
         if command == "serve" {
-            args.extend(["--listen", "127.0.0.1:0"]);
+            args.extend(["--listen", "127.0.0.1:0", "--admin-listen", "off"]);
         }
         let output = run(&args, b"");
         assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));

@@ -6,6 +6,7 @@ use proptest::sample::select;
 
 use super::key::Key;
 use super::parse_file;
+use super::redact::is_redacted;
 use super::tests::{file_of, keys, settle, values};
 
 /// Whether a flag, a variable and the file give a setting, and what they would give.
@@ -65,7 +66,8 @@ proptest! {
             0 => flags.push(format!("--config={path}")),
             _ => variables.push(("PRISM_JUDGE_CONFIG".to_owned(), path)),
         }
-        let printed: toml::Table = toml::from_str(&settle(&flags, &variables).unwrap().to_toml()).unwrap();
+        let text = settle(&flags, &variables).unwrap().to_toml();
+        let printed: toml::Table = toml::from_str(&text).unwrap();
         for (key, [by_flag, by_variable, by_file], [flag, variable, file]) in &chosen {
             let expected = match (by_flag, *by_variable && !variable.is_empty(), by_file) {
                 (true, _, _) => Some(*flag),
@@ -75,6 +77,11 @@ proptest! {
             };
             let expected = expected.map(|text| value(&key.kind().literal(&key.shown(text.as_ref()))));
             prop_assert_eq!(printed.get(key.word()), expected.as_ref(), "{}", key.word());
+        }
+        // A file that gives the same, unless a secret is missing in it.
+        if !is_redacted(&text) {
+            let (_, again) = parse_file("again.toml", &text).unwrap();
+            prop_assert_eq!(toml::from_str::<toml::Table>(&again.to_toml()).unwrap(), printed);
         }
     }
 

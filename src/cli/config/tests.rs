@@ -97,9 +97,9 @@ fn other_subcommands_take_the_settings_of_the_judge_from_the_environment() {
     let judge = JudgeArgs::augment_args(Command::new("judge"));
     let judge: Vec<&str> = judge.get_arguments().map(|arg| arg.get_id().as_str()).collect();
     for (names, expected) in [
-        (&["score", "explain", "demo", "bench", "debug-score", "debug-prompts"][..], &judge[..]),
+        (&["score", "explain", "demo", "bench", "replay", "debug-score", "debug-prompts"][..], &judge[..]),
         // A --model alone is another flag.
-        (&["models", "config", "debug-prefill", "debug-passes"][..], &[][..]),
+        (&["models", "config", "keys", "debug-prefill", "debug-passes"][..], &[][..]),
     ] {
         for name in names {
             let scope = Scope::of(command.find_subcommand(name).unwrap());
