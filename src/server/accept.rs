@@ -119,6 +119,9 @@ impl Connection {
             .timer(TokioTimer::new())
             .max_concurrent_streams(options.max_streams)
             .max_pending_accept_reset_streams(RESETS)
+            // A call that is refused before its message is read counts as one: a proxy's connection must not end because
+            // one of its clients has a wrong key. What such calls can cost is bounded by streams and lanes.
+            .max_local_error_reset_streams(None)
             .keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE_ANSWER)
             .serve_connection(TokioIo::new(Greeting::new(stream, options.handshake_timeout)), service);
