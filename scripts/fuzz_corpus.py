@@ -70,7 +70,7 @@ def requests() -> dict[str, bytes]:
 
 
 # Kinds of GGUF metadata values.
-U32, F32, TEXT, ARRAY, I32 = 4, 6, 8, 9, 5
+U32, I32, F32, TEXT, ARRAY = 4, 5, 6, 8, 9
 
 
 def text(value: str) -> bytes:

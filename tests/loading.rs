@@ -89,6 +89,37 @@ fn a_truncated_file_is_refused_wherever_it_is_cut() {
     }
 }
 
+/// Found by fuzzing: the reader of the header multiplies and divides by whatever the file says.
+#[test]
+fn a_header_of_impossible_sizes_is_refused_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sizes.gguf");
+    tiny().write(&path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let name = b"token_embd.weight";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len() + 4;
+    for sizes in [[1_u64 << 63, 2], [1 << 33, 1 << 33], [1 << 40, 48], [u64::MAX, u64::MAX], [0, 48], [48, 0]] {
+        for (index, size) in sizes.into_iter().enumerate() {
+            bytes[at + 8 * index..][..8].copy_from_slice(&size.to_le_bytes());
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let error = open(&path).unwrap_err().to_string();
+        assert!(error.contains("tensor token_embd.weight is empty or larger than the file"), "{error}");
+    }
+
+    let mut aligned = tiny();
+    aligned.metadata.push(("general.alignment".to_owned(), Value::U32(0)));
+    let error = refused(&aligned);
+    assert!(error.contains("its header makes no sense"), "{error}");
+
+    for key in ["embedding_length", "block_count", "attention.head_count", "attention.key_length", "context_length"] {
+        let mut huge = tiny();
+        huge.set(&format!("llama.{key}"), Value::U64(1 << 62));
+        let error = refused(&huge);
+        assert!(error.contains("impossible shape"), "{key}: {error}");
+    }
+}
+
 #[test]
 fn an_architecture_that_is_not_supported_is_named_with_those_that_are() {
     let mut tiny = tiny();
