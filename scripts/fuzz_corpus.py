@@ -173,6 +173,22 @@ def keys() -> dict[str, bytes]:
     return {"short": b"tenantnamedescription", "long": bytes(range(256)), "zeros": bytes(64)}
 
 
+def cache_values() -> dict[str, bytes]:
+    """Bodies of values in Redis (docs/redis.md)."""
+    shares = struct.pack("<3d", 0.5, 0.25, 0.25)
+    likelihood = shares + b"\0\0"
+    label_slot = shares + b"\1" + struct.pack("<d", 0.75) + b"\1\x06"
+    tokens = struct.pack("<Q", 320)
+    return {"likelihood": tokens + 3 * likelihood, "label_slot": tokens + 3 * label_slot, "empty": b""}
+
+
+def api_keys() -> dict[str, bytes]:
+    """Files of API keys (docs/server.md)."""
+    key = f'[[keys]]\nsha256 = "{"ab" * 32}"\ntenant = "chat"\n'
+    quota = "[tenants.chat]\ntokens_per_second = 2000\nburst_tokens = 20000\n"
+    return {"one": key.encode(), "lanes": f'{key}lanes = ["guard", "train"]\n{quota}'.encode(), "none": b"keys = []"}
+
+
 def main() -> None:
     """Write every seed."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "fuzz" / "corpus"
@@ -182,6 +198,8 @@ def main() -> None:
         "conversation": conversations(),
         "key": keys(),
         "gguf": models(),
+        "cache_value": cache_values(),
+        "api_keys": api_keys(),
     }
     for target, files in seeds.items():
         (folder / target).mkdir(parents=True, exist_ok=True)

@@ -113,6 +113,14 @@ impl Keys {
         Ok(Self { file: file.to_owned(), now: ArcSwap::from_pointee(entries), seen })
     }
 
+    /// How many keys a file with this text has.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(text: &str) -> Result<usize, String> {
+        parse(text, &[]).map(|entries| entries.len())
+    }
+
     /// Who shows this key. Every key of the file is compared, in time that does not depend on them.
     pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
         let shown = headers.get(AUTHORIZATION).ok_or(Refusal::NoKey)?.as_bytes();
