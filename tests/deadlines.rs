@@ -14,7 +14,10 @@ use support::server::{Server, tiny_model};
 fn load(address: &str, args: &[&str]) -> Value {
     let tests = std::env::current_exe().unwrap();
     let program: PathBuf = tests.parent().unwrap().parent().unwrap().join("examples/load");
-    let output = Command::new(program).args(["--address", address, "--json"]).args(args).output().unwrap();
+    let output = Command::new(&program).args(["--address", address, "--json"]).args(args).output();
+    let output = output.unwrap_or_else(|error| {
+        panic!("{}: {error}; build it with `cargo build --release --example load`", program.display())
+    });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     summary["streams"][0].clone()
