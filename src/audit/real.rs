@@ -3,10 +3,14 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// An f64 as `{"value": 0.5, "bits": "3fe0000000000000"}`. Only the bits are read back: a decimal number may change its
-/// last bit on the way through a JSON parser. `value` is null for a number that is not finite.
+/// An f64 as `{"value": 0.5, "bits": "3fe0000000000000"}`. The bits are what is read back: a decimal number may change its
+/// last bit on the way through a JSON parser. A value that is another number than its bits is refused: people read the
+/// value. It is null for a number that is not finite.
 #[derive(Clone, Copy, Debug)]
 pub struct Real(pub f64);
+
+/// How far a JSON parser may be off.
+const PARSER_ULPS: u64 = 4;
 
 impl Real {
     /// How many representable numbers lie between two numbers; 0 for equal bits.
@@ -52,14 +56,20 @@ impl<'de> Deserialize<'de> for Real {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         struct Wire {
+            value: Option<f64>,
             bits: String,
         }
-        let Wire { bits } = Wire::deserialize(deserializer)?;
+        let Wire { value, bits } = Wire::deserialize(deserializer)?;
         let digits = bits.len() == 16 && bits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        match u64::from_str_radix(&bits, 16) {
-            Ok(bits) if digits => Ok(Self(f64::from_bits(bits))),
-            _ => Err(D::Error::custom("the bits of a number have 16 hexadecimal digits")),
-        }
+        let real = match u64::from_str_radix(&bits, 16) {
+            Ok(bits) if digits => Self(f64::from_bits(bits)),
+            _ => return Err(D::Error::custom("the bits of a number have 16 hexadecimal digits")),
+        };
+        let same = match value {
+            Some(value) => real.0.is_finite() && real.ulps(Self(value)) <= PARSER_ULPS,
+            None => !real.0.is_finite(),
+        };
+        if same { Ok(real) } else { Err(D::Error::custom("a value is another number than its bits")) }
     }
 }
 
@@ -80,6 +90,19 @@ mod tests {
         for wrong in [r#"{"bits":"3fe"}"#, r#"{"bits":"+fe0000000000000"}"#, r#"{"value":0.5}"#, "0.5"] {
             assert!(serde_json::from_str::<Real>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_value_that_people_would_read_otherwise_than_its_bits_is_refused() {
+        let forged = |value: &str, bits: &str| {
+            serde_json::from_str::<Real>(&format!(r#"{{"value":{value},"bits":"{bits}"}}"#)).is_err()
+        };
+        let half = "3fe0000000000000";
+        assert!(!forged("0.5", half));
+        for value in ["0.999", "0.5000000001", "-0.5", "null", "\"0.5\""] {
+            assert!(forged(value, half), "{value}");
+        }
+        assert!(forged("0.5", "7ff8000000000000"));
     }
 
     #[test]

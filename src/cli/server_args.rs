@@ -62,7 +62,7 @@ pub struct ServerArgs {
 impl ServerArgs {
     /// Whether the settings go together, without reading a file.
     pub fn check(&self) -> Result<(), CliError> {
-        config::all([self.tls_files().map(drop), self.check_exposure()])
+        config::all([self.tls_files().map(drop), self.check_exposure(), self.check_ports()])
     }
 
     /// The server's options, with certificates and keys read.
@@ -104,6 +104,13 @@ impl ServerArgs {
             }
             (None, None) => Ok(None),
         }
+    }
+
+    fn check_ports(&self) -> Result<(), CliError> {
+        if self.listen != self.admin_listen || self.listen.ends_with(":0") {
+            return Ok(());
+        }
+        Err(CliError::Setting(format!("--listen and --admin-listen are both {}: give each a port", self.listen)))
     }
 
     /// A port that others reach must be a decision.

@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::calls::Calls;
 use super::front::Front;
-use super::handshake::Greeting;
+use super::handshake::{Greeting, HTTP2_WORDS};
 use super::life::{Life, Phase};
 use super::{ServerOptions, Tls, tls};
 use crate::telemetry::catalogue;
@@ -34,7 +34,7 @@ const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(20);
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How long the loop rests when the system has no file for a connection.
-const REST: Duration = Duration::from_millis(100);
+pub const REST: Duration = Duration::from_millis(100);
 
 /// Takes connections until the drain begins and ends when the last of them does. Dropped, it cuts them off.
 pub async fn accept(listener: TcpListener, front: Front, options: ServerOptions, life: Life) {
@@ -124,7 +124,7 @@ impl Connection {
             .max_local_error_reset_streams(None)
             .keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE_ANSWER)
-            .serve_connection(TokioIo::new(Greeting::new(stream, options.handshake_timeout)), service);
+            .serve_connection(TokioIo::new(Greeting::new(stream, HTTP2_WORDS, options.handshake_timeout)), service);
         let mut connection = pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,

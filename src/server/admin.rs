@@ -3,21 +3,27 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 use tonic::server::NamedService;
 use tower::Service;
 
-use super::Scorer;
-use super::readiness;
+use super::accept::REST;
+use super::handshake::{Greeting, HTTP1_WORDS};
+use super::{Scorer, readiness};
 use crate::telemetry;
+use crate::telemetry::catalogue::CONNECTIONS_REFUSED;
 
 const ROUTES: &str = "\
 /livez        200 while the process can serve again without a restart
@@ -35,8 +41,14 @@ pub struct Admin<S> {
     pub configz: String,
 }
 
+/// Connections at a time. Probes and scrapers need a handful; files are for callers.
+const CONNECTIONS: usize = 256;
+
+/// How long a connection may take for its first words and for the head of each request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Serves until it is dropped.
-pub async fn serve<S: Scorer, H>(listener: TcpListener, admin: Admin<S>, health: H) -> std::io::Result<()>
+pub async fn serve<S: Scorer, H>(listener: TcpListener, admin: Admin<S>, health: H)
 where
     H: Service<Request<axum::body::Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
     H::Response: IntoResponse,
@@ -51,11 +63,40 @@ where
         .route_service(&format!("/{}/{{method}}", H::NAME), health)
         .fallback(async || (StatusCode::NOT_FOUND, ROUTES))
         .with_state(Arc::new(admin));
-    let listener = listener.tap_io(|stream| {
-        // A connection that has gone by now says so when it is read.
-        let _ = stream.set_nodelay(true);
-    });
-    axum::serve(listener, router).await
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match (accepted, Arc::clone(&room).try_acquire_owned()) {
+                (Ok((stream, _)), Ok(place)) => {
+                    let router = router.clone();
+                    connections.spawn(async move {
+                        connection(stream, router).await;
+                        drop(place);
+                    });
+                }
+                (Ok(_), Err(_)) => CONNECTIONS_REFUSED.increment(["limit"]),
+                (Err(error), _) => {
+                    CONNECTIONS_REFUSED.increment(["accept_error"]);
+                    tracing::warn!("a connection to the admin port cannot be taken: {error}");
+                    tokio::time::sleep(REST).await;
+                }
+            },
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, router: Router) {
+    // A connection that has gone by now says so when it is read.
+    let _ = stream.set_nodelay(true);
+    let stream = TokioIo::new(Greeting::new(stream, HTTP1_WORDS, PATIENCE));
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(PATIENCE).keep_alive_timeout(PATIENCE);
+    if let Err(error) = builder.serve_connection(stream, TowerToHyperService::new(router)).await {
+        tracing::debug!("a connection to the admin port ended: {error}");
+    }
 }
 
 async fn livez<S: Scorer>(State(admin): State<Arc<Admin<S>>>) -> Response {

@@ -18,6 +18,9 @@ use super::life::{Life, Phase};
 use super::{Caller, Keys, status};
 use crate::telemetry::{Served, catalogue};
 
+/// `Code::OutOfRange` as it travels.
+const OUT_OF_RANGE: &str = "11";
+
 /// The way into the services.
 #[derive(Clone)]
 pub struct Front {
@@ -64,6 +67,10 @@ impl Front {
                 }
             }
         };
+        // tonic refuses a message that is too large before we see it, and has no other use for this code.
+        if response.headers().get("grpc-status").is_some_and(|code| code == OUT_OF_RANGE) {
+            catalogue::LIMIT_REFUSALS.increment(["message_bytes"]);
+        }
         served.answered(response.headers());
         Ok(response.map(|body| Answer::new(body, call)))
     }

@@ -1,5 +1,5 @@
 //! A connection that opens and then says nothing would cost a file for ever and hold up every stop until its bound. It
-//! gets a time limit for its first words; from then on HTTP/2 looks after it.
+//! gets a time limit for its first words; from then on HTTP looks after it.
 
 use std::io;
 use std::pin::Pin;
@@ -9,8 +9,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// What every client sends first: the preface, and the header of a SETTINGS frame (RFC 9113, section 3.4).
-const FIRST_WORDS: usize = 24 + 9;
+use crate::telemetry::catalogue::CONNECTIONS_REFUSED;
+
+/// Bytes that every HTTP/2 client sends first: the preface, and the header of a SETTINGS frame (RFC 9113, section 3.4).
+pub const HTTP2_WORDS: usize = 24 + 9;
+
+/// Bytes of the shortest request line of HTTP/1, `GET / HTTP/1.1` (RFC 9112, section 3), which is less than HTTP/2 begins with.
+pub const HTTP1_WORDS: usize = 14 + 2;
 
 /// A connection whose first words must come in time.
 pub struct Greeting<T> {
@@ -25,10 +30,10 @@ struct Missing {
 }
 
 impl<T> Greeting<T> {
-    /// Starts the clock.
-    pub fn new(stream: T, limit: Duration) -> Self {
+    /// Starts the clock for the first `words` bytes.
+    pub fn new(stream: T, words: usize, limit: Duration) -> Self {
         let limit = Box::pin(tokio::time::sleep(limit));
-        Self { stream, missing: Some(Missing { bytes: FIRST_WORDS, limit }) }
+        Self { stream, missing: Some(Missing { bytes: words, limit }) }
     }
 }
 
@@ -41,6 +46,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for Greeting<T> {
         if missing.bytes == 0 {
             self.missing = None;
         } else if read.is_pending() && missing.limit.as_mut().poll(cx).is_ready() {
+            self.missing = None;
+            CONNECTIONS_REFUSED.increment(["handshake_timeout"]);
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         read

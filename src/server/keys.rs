@@ -3,6 +3,7 @@
 //! The file holds digests, never keys, so that whoever reads it cannot call. It may change while the server runs.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -164,9 +165,9 @@ fn error(file: &Path, reason: String) -> KeysError {
     KeysError { file: file.display().to_string(), reason }
 }
 
-/// The entries of a file. A tenant whose quota has not changed keeps what it has used of it in `before`.
+/// The entries of a file. A tenant keeps what it owes in `before`.
 fn parse(text: &str, before: &[Entry]) -> Result<Vec<Entry>, String> {
-    let file: KeysFile = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let file: KeysFile = toml::from_str(text).map_err(|error| place(text, error.span()))?;
     let mut quotas: HashMap<&str, Arc<Quota>> = HashMap::new();
     for (tenant, line) in &file.tenants {
         let burst = line.burst_tokens.unwrap_or(line.tokens_per_second.saturating_mul(BURST_SECONDS));
@@ -178,8 +179,12 @@ fn parse(text: &str, before: &[Entry]) -> Result<Vec<Entry>, String> {
         }
         let mut earlier = before.iter().filter(|entry| *entry.caller.tenant == **tenant);
         let earlier = earlier.find_map(|entry| entry.caller.quota.clone());
-        let kept = earlier.filter(|quota| quota.limits() == (line.tokens_per_second, burst));
-        quotas.insert(tenant, kept.unwrap_or_else(|| Arc::new(Quota::new(line.tokens_per_second, burst))));
+        let quota = match earlier {
+            Some(quota) if quota.limits() == (line.tokens_per_second, burst) => quota,
+            Some(quota) => Arc::new(quota.changed(line.tokens_per_second, burst)),
+            None => Arc::new(Quota::new(line.tokens_per_second, burst)),
+        };
+        quotas.insert(tenant, quota);
     }
     if file.keys.is_empty() {
         return Err("there is no [[keys]] entry: nobody could call".to_owned());
@@ -203,6 +208,16 @@ fn parse(text: &str, before: &[Entry]) -> Result<Vec<Entry>, String> {
         entries.push(Entry { digest: *digest.as_bytes(), caller });
     }
     Ok(entries)
+}
+
+/// Where a file is wrong. Neither the line nor the parser's words are shown: a key may stand there by mistake.
+fn place(text: &str, span: Option<Range<usize>>) -> String {
+    let before = text.get(..span.map_or(0, |span| span.start)).unwrap_or(text);
+    format!(
+        "line {}: this is not understood; a [[keys]] entry has sha256, tenant and maybe lanes, [tenants.NAME] has \
+         tokens_per_second and maybe burst_tokens",
+        before.matches('\n').count() + 1
+    )
 }
 
 fn lanes(given: &[String]) -> Result<Arc<[Lane]>, String> {

@@ -59,10 +59,15 @@ fn what_is_wrong_in_a_file_is_named() {
     );
     assert!(wrong(&entry("k", "t", "lanes = []")).contains("keys[0]: lanes"));
     assert!(wrong(&(entry("k", "t", "") + &entry("k", "u", ""))).contains("keys[1]: this key is there twice"));
-    assert!(wrong(&entry("k", "t", "lane = \"guard\"")).contains("unknown field `lane`"));
+    assert!(wrong(&entry("k", "t", "lane = \"guard\"")).contains("line 4: this is not understood"));
     let quota = |line: &str| wrong(&format!("{}[tenants.t]\n{line}", entry("k", "t", "")));
     assert!(quota("tokens_per_second = 0").contains("tenants.t"));
     assert!(quota("burst_tokens = 1").contains("tokens_per_second"));
+    // A key that was pasted into the file does not reach the log.
+    for line in ["key = \"prism-secret\"", "sha256 = \"prism-secret", "\"prism-secret\" = 1", "prism-secret"] {
+        let told = wrong(&format!("[[keys]]\n{line}\ntenant = \"t\"\n"));
+        assert!(told.contains("line ") && !told.contains("secret"), "{told}");
+    }
     let other = format!("{}[tenants.u]\ntokens_per_second = 1", entry("k", "t", ""));
     assert!(wrong(&other).contains("tenants.u: no key belongs to this tenant"));
 }
@@ -87,7 +92,9 @@ fn a_changed_file_is_taken_whole_or_not_at_all_and_a_quota_is_not_filled_by_it()
     for key in ["Bearer old", "Bearer new"] {
         assert!(keys.caller(&shown(key)).unwrap().quota.unwrap().take(1, now).is_err());
     }
-    std::fs::write(file.path(), entry("new", "t", "") + tenant).unwrap();
+    let more = "[tenants.t]\ntokens_per_second = 2\nburst_tokens = 6\n";
+    std::fs::write(file.path(), entry("new", "t", "") + more).unwrap();
     assert!(keys.reload().unwrap());
+    assert!(keys.caller(&shown("Bearer new")).unwrap().quota.unwrap().take(1, now).is_err(), "debts are kept");
     assert_eq!(keys.caller(&shown("Bearer old")).unwrap_err(), Refusal::UnknownKey);
 }

@@ -70,11 +70,7 @@ where
     if let Some(listener) = ports.admin {
         tracing::info!("admin on {}", listener.local_addr().map_err(ServeError::setup)?);
         let admin = Admin { state: readiness.watch(), judge: Arc::clone(&judge), configz: options.configz.clone() };
-        aside.spawn(async move {
-            if let Err(error) = admin::serve(listener, admin, health).await {
-                tracing::error!("the admin port failed: {error}");
-            }
-        });
+        aside.spawn(admin::serve(listener, admin, health));
     }
     aside.spawn(reload::watch(options.clone()));
     aside.spawn(crate::telemetry::upkeep());

@@ -38,6 +38,13 @@ impl Quota {
         Self { rate: rate as f64, burst: burst as f64, state }
     }
 
+    /// Another rate and burst, with what there is in the bucket, or what it lacks.
+    pub fn changed(&self, rate: u64, burst: u64) -> Self {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = State { tokens: state.tokens.min(burst as f64), at: state.at };
+        Self { rate: rate as f64, burst: burst as f64, state: Mutex::new(state) }
+    }
+
     /// Tokens a second, and the most that can be saved up.
     pub fn limits(&self) -> (u64, u64) {
         (self.rate as u64, self.burst as u64)
