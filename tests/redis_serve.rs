@@ -132,16 +132,15 @@ fn wrong_settings_are_told_with_their_flag_and_without_the_password() {
         (vec!["--redis-url", "redis://:hunter2@localhost:port"], "--redis-url: it is not the URL of a Redis"),
         (vec!["--redis-url", "rediss://:hunter2@localhost/#insecure"], "always checked"),
         (vec!["--redis-url", url], "--redis-url needs --redis-secret-file"),
-        (vec!["--redis-url", url, "--redis-secret-file", ""], "--redis-url needs --redis-secret-file"),
+        (vec!["--redis-url", url, "--redis-secret-file", ""], "--redis-secret-file <FILE>': it must not be empty"),
         (vec!["--redis-url", url, "--redis-secret-file", &short], "it has 7 bytes and must have at least 16"),
         (vec!["--redis-url", url, "--redis-secret-file", &large], "more than 4096 bytes"),
         (vec!["--redis-url", url, "--redis-secret-file", &absent], "No such file"),
         (vec!["--redis-url", url, "--redis-secret-file", &good, "--redis-prefix", "a b"], "--redis-prefix"),
         (vec!["--redis-url", url, "--redis-secret-file", &good, "--redis-timeout-ms", "0"], "--redis-timeout-ms"),
         (vec!["--redis-url", url, "--redis-secret-file", &good, "--redis-ttl-s", "1.5"], "--redis-ttl-s"),
-        // The next thing that is wrong: these settings are right, or not set.
+        // The next thing that is wrong: these settings are right.
         (vec!["--redis-url", url, "--redis-secret-file", &good, "--model", "no-such-model"], "no-such-model"),
-        (vec!["--redis-url", "", "--redis-prefix", "", "--model", "no-such-model"], "no-such-model"),
     ] {
         let output = run(&[&["serve"], &flags[..]].concat(), b"");
         let told = stderr(&output);
