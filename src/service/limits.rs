@@ -119,7 +119,7 @@ impl Limits {
 /// The id of a request, which front ends echo and the judge never sees.
 ///
 /// # Errors
-/// As [`Limits::check_group`].
+/// The field, its size and the limit.
 pub fn check_request_id(id: &str) -> Result<(), JudgeError> {
     bytes("id_bytes", || "request_id".to_owned(), id.len(), NAME_BYTES)
 }

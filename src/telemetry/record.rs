@@ -104,7 +104,7 @@ impl CallRecord {
         self.0.request.get().map_or("", String::as_str)
     }
 
-    /// Files time that the call spent in a stage, one of [`STAGE`](super::labels::STAGE).
+    /// Files time that the call spent in a stage, one of the label `stage`.
     pub fn spent(&self, stage: &'static str, time: Duration) {
         STAGE_SECONDS.record([stage, self.lane()], time.as_secs_f64());
         self.0.spent.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
