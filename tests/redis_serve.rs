@@ -150,5 +150,5 @@ fn wrong_settings_are_told_with_their_flag_and_without_the_password() {
     }
     let help = binary(&["serve", "--help"]).env("PRISM_JUDGE_REDIS_URL", url).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    assert!(help.contains("PRISM_JUDGE_REDIS_URL") && !help.contains("hunter2"), "{help}");
+    assert!(help.contains("--redis-url") && !help.contains("hunter2"), "{help}");
 }
