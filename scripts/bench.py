@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmark import cached, forward, growth, loads, peer, report, tokens
+from benchmark import cached, forward, growth, loads, peer, redis, report, tokens
 from benchmark.programs import ROOT, MeasurementError, tell
 
 # Weights of the default model in f32 (513 MiB), its file while it loads, the default budgets of keys and values (512)
@@ -32,6 +32,7 @@ BENCHMARKS = {
     "guard": loads.guard,
     "overload": loads.overload,
     "deadlines": loads.deadlines,
+    "redis": redis.run,
     "soak": loads.soak,
 }
 

@@ -1,6 +1,7 @@
 //! SHA-256 over tagged, length-prefixed fields, so that no two different inputs share a digest by shifting a boundary.
 
 use std::fmt;
+use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
@@ -66,9 +67,52 @@ impl serde::Serialize for Digest {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that is no digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a digest has 64 hexadecimal digits in lower case")]
+pub struct NotADigest;
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let digit = |digit: u8| match digit {
+            b'0'..=b'9' => Ok(digit - b'0'),
+            b'a'..=b'f' => Ok(digit - b'a' + 10),
+            _ => Err(NotADigest),
+        };
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() {
+            return Err(NotADigest);
+        }
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = (digit(digits[0])? << 4) | digit(digits[1])?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_is_read_back_from_its_digits_and_from_nothing_else() {
+        let digest = Digest::of_bytes(b"abc");
+        let text = digest.to_string();
+        assert_eq!(text.parse(), Ok(digest));
+        for wrong in
+            ["", &text[1..], &text.to_uppercase(), &text.replace('b', "g"), &format!("{text}0"), &"é".repeat(32)]
+        {
+            assert_eq!(wrong.parse::<Digest>(), Err(NotADigest), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_digest_of_abc_is_the_published_one() {

@@ -62,7 +62,7 @@ fn the_budget_bounds_what_the_process_holds_and_is_put_to_use() {
     for (megabytes, orders) in [(8, 0), (32, 6), (32, 0)] {
         let budget = megabytes << 20;
         let before = HELD.load(Ordering::Relaxed);
-        let cache = VerdictCache::<()>::new(CacheSettings { bytes: budget, ttl: None });
+        let cache = VerdictCache::<()>::new(CacheSettings { bytes: budget, ttl: None }, None);
         let mut most = 0;
         for number in 0..200_000_u64 {
             cache.keep(Digest::of_bytes(&number.to_le_bytes()), &judgement(orders));

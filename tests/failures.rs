@@ -86,7 +86,7 @@ fn five_thousand_injected_failures_give_no_number_and_leave_nothing_behind() {
         let cache = [CacheControl::Use, CacheControl::Off, CacheControl::Refresh][random.below(3)];
         let lane = Lane::ALL[random.below(3)];
         // A tenant of its own, so that nothing is answered from before.
-        let call = |cancel: Cancel| Call { cancel, cache, lane, tenant: format!("{round}") };
+        let call = |cancel: Cancel| Call { cancel, cache, lane, tenant: format!("{round}"), ..Call::default() };
         let score = |cancel: Cancel| judge.score_blocking(&case.group, &OptionOverrides::default(), &call(cancel));
 
         fail::cfg("engine::not_finite", "1*return").unwrap();

@@ -3,84 +3,37 @@
 
 mod support;
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-
 use prism_judge::server::pb;
 use prism_judge::server::pb::candidate_result::Result as Wire;
 use prism_judge::server::pb::judge_service_client::JudgeServiceClient;
 use support::cli::{run, s_prism, stderr};
+use support::server::Server;
 use tonic::transport::Channel;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
 
-/// `prism-judge serve` on a free port; ends with the test.
-struct Server {
-    child: Child,
-    channel: Channel,
+/// A server of these flags, ready, and a channel to it.
+async fn start(args: &[&str]) -> (Server, JudgeServiceClient<Channel>) {
+    let server = Server::start(args).ready().await;
+    let judge = server.judge().await;
+    (server, judge)
 }
 
-impl Server {
-    async fn start(args: &[&str]) -> Self {
-        let mut command = support::cli::binary(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, address) = mpsc::channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                if let Some((_, rest)) = line.split_once("listening on ") {
-                    let _ = sender.send(rest.split(',').next().unwrap().to_owned());
-                }
-                eprintln!("{line}");
-            }
-        });
-        let address = tokio::task::spawn_blocking(move || address.recv().expect("the server names its port"));
-        let endpoint = Channel::from_shared(format!("http://{}", address.await.unwrap())).unwrap();
-        let channel = endpoint.connect().await.unwrap();
-        let server = Self { child, channel };
-        let request = HealthCheckRequest { service: "prism.judge.v1.JudgeService".into() };
-        let mut watch = HealthClient::new(server.channel.clone()).watch(request).await.unwrap().into_inner();
-        while watch.message().await.unwrap().unwrap().status() != ServingStatus::Serving {}
-        server
-    }
-
-    fn judge(&self) -> JudgeServiceClient<Channel> {
-        JudgeServiceClient::new(self.channel.clone())
-    }
-
-    async fn services(&self) -> Result<Vec<String>, tonic::Status> {
-        let request = ServerReflectionRequest {
-            message_request: Some(MessageRequest::ListServices(String::new())),
-            ..ServerReflectionRequest::default()
-        };
-        let mut client = ServerReflectionClient::new(self.channel.clone());
-        let mut replies = client.server_reflection_info(tokio_stream::once(request)).await?.into_inner();
-        let reply: ServerReflectionResponse = replies.message().await?.unwrap();
-        match reply.message_response {
-            Some(MessageResponse::ListServicesResponse(list)) => {
-                Ok(list.service.into_iter().map(|service| service.name).collect())
-            }
-            other => panic!("unexpected {other:?}"),
+async fn services(server: &Server) -> Result<Vec<String>, tonic::Status> {
+    let request = ServerReflectionRequest {
+        message_request: Some(MessageRequest::ListServices(String::new())),
+        ..ServerReflectionRequest::default()
+    };
+    let mut client = ServerReflectionClient::new(server.channel().await);
+    let mut replies = client.server_reflection_info(tokio_stream::once(request)).await?.into_inner();
+    let reply: ServerReflectionResponse = replies.message().await?.unwrap();
+    match reply.message_response {
+        Some(MessageResponse::ListServicesResponse(list)) => {
+            Ok(list.service.into_iter().map(|service| service.name).collect())
         }
-    }
-
-    /// SIGTERM; the exit status.
-    fn terminate(mut self) -> Option<i32> {
-        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        other => panic!("unexpected {other:?}"),
     }
 }
 
@@ -101,7 +54,7 @@ fn candidates() -> Vec<pb::Candidate> {
     RESPONSES.iter().enumerate().map(candidate).collect()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
     let Some(_) = support::backbone() else { return };
     let in_f32 = same_bits(&[], pb::Numerics::F32).await;
@@ -113,7 +66,7 @@ async fn one_call_a_group_and_the_command_line_give_the_same_bits() {
 
 /// Compares a server of these flags with `score`; gives S of [`RESPONSES`].
 async fn same_bits(flags: &[&str], numerics: pb::Numerics) -> Vec<f64> {
-    let server = Server::start(flags).await;
+    let (server, mut judge) = start(flags).await;
     let rows: String = RESPONSES
         .iter()
         .enumerate()
@@ -132,7 +85,7 @@ async fn same_bits(flags: &[&str], numerics: pb::Numerics) -> Vec<f64> {
         request_id: "r".into(),
         ..pb::ScoreGroupRequest::default()
     };
-    let reply = server.judge().score_group(request).await.unwrap().into_inner();
+    let reply = judge.score_group(request).await.unwrap().into_inner();
     assert_eq!(reply.request_id, "r");
     let verdict = |result: &pb::CandidateResult| match &result.result {
         Some(Wire::Verdict(verdict)) => verdict.clone(),
@@ -151,25 +104,26 @@ async fn same_bits(flags: &[&str], numerics: pb::Numerics) -> Vec<f64> {
             ..pb::ScoreRequest::default()
         };
         let cached = pb::ScoreRequest { cache: pb::CacheControl::Use as i32, ..request.clone() };
-        let mut alone = server.judge().score(request).await.unwrap().into_inner().verdict.unwrap();
+        let mut alone = judge.score(request).await.unwrap().into_inner().verdict.unwrap();
         // A group shares tokens; the judgement is the same.
         alone.tokens = in_group.tokens;
         assert_eq!(alone, in_group);
-        let cached = server.judge().score(cached).await.unwrap().into_inner().verdict.unwrap();
+        let cached = judge.score(cached).await.unwrap().into_inner().verdict.unwrap();
         let tokens = pb::TokenCounts { computed: 0, ..in_group.tokens.unwrap() };
         assert_eq!(cached, pb::Verdict { tokens: Some(tokens), cached: true, ..in_group });
     }
-    let info = server.judge().get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
+    let info = judge.get_judge_info(pb::GetJudgeInfoRequest {}).await.unwrap().into_inner();
     assert_eq!((info.model.as_str(), info.numerics()), ("smollm2-135m-instruct", numerics));
     assert_eq!(info.model_digest, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53");
-    assert_eq!(server.terminate(), Some(0));
+    server.signal("TERM");
+    assert_eq!(server.end().code(), Some(0));
     from_cli
 }
 
 #[tokio::test]
 async fn options_of_a_request_are_in_its_verdict() {
     let Some(_) = support::backbone() else { return };
-    let server = Server::start(&["--evidence", "label_slot", "--label-order", "cyclic"]).await;
+    let (_server, judge) = start(&["--evidence", "label_slot", "--label-order", "cyclic"]).await;
     let ask = async |options: Option<pb::Options>| {
         let request = pb::ScoreRequest {
             persona: persona(),
@@ -178,7 +132,7 @@ async fn options_of_a_request_are_in_its_verdict() {
             options,
             ..pb::ScoreRequest::default()
         };
-        server.judge().score(request).await.unwrap().into_inner().verdict.unwrap()
+        judge.clone().score(request).await.unwrap().into_inner().verdict.unwrap()
     };
     let orders =
         |verdict: &pb::Verdict| verdict.dimensions.as_ref().unwrap().task_framing.as_ref().unwrap().label_order.len();
@@ -194,11 +148,11 @@ async fn options_of_a_request_are_in_its_verdict() {
 #[tokio::test]
 async fn reflection_is_offered_only_when_asked_for() {
     let Some(_) = support::backbone() else { return };
-    let server = Server::start(&["--reflection"]).await;
-    let services = server.services().await.unwrap();
+    let server = Server::start(&["--reflection"]).ready().await;
+    let services = services(&server).await.unwrap();
     assert!(services.iter().any(|name| name == "prism.judge.v1.JudgeService"), "{services:?}");
-    let server = Server::start(&[]).await;
-    assert_eq!(server.services().await.unwrap_err().code(), tonic::Code::Unimplemented);
+    let server = Server::start(&[]).ready().await;
+    assert_eq!(self::services(&server).await.unwrap_err().code(), tonic::Code::Unimplemented);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::Value;
 use prism_judge::model::{Decoder, Gguf, ModelError, TextModel};
 use prism_judge::service::{
-    AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, Numerics, OpenError, OptionOverrides,
+    AnswerSlot, CacheSettings, EngineSettings, Judge, JudgeConfig, LimitSettings, Numerics, OpenError, OptionOverrides,
 };
 use support::tiny::{Shape, Tiny};
 
@@ -47,6 +47,8 @@ fn a_missing_file_is_named_by_the_model_and_by_the_judge() {
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
+        redis: None,
+        limits: LimitSettings::default(),
     };
     assert!(matches!(Judge::open(&config), Err(OpenError::Model(ModelError::File { .. }))));
 }
@@ -84,6 +86,37 @@ fn a_truncated_file_is_refused_wherever_it_is_cut() {
         std::fs::write(&cut, &bytes[..at]).unwrap();
         let error = open(&cut).unwrap_err();
         assert!(error.to_string().contains("cut.gguf"), "{error}");
+    }
+}
+
+/// Found by fuzzing: the reader of the header multiplies and divides by whatever the file says.
+#[test]
+fn a_header_of_impossible_sizes_is_refused_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sizes.gguf");
+    tiny().write(&path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let name = b"token_embd.weight";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len() + 4;
+    for sizes in [[1_u64 << 63, 2], [1 << 33, 1 << 33], [1 << 40, 48], [u64::MAX, u64::MAX], [0, 48], [48, 0]] {
+        for (index, size) in sizes.into_iter().enumerate() {
+            bytes[at + 8 * index..][..8].copy_from_slice(&size.to_le_bytes());
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let error = open(&path).unwrap_err().to_string();
+        assert!(error.contains("tensor token_embd.weight is empty or larger than the file"), "{error}");
+    }
+
+    let mut aligned = tiny();
+    aligned.metadata.push(("general.alignment".to_owned(), Value::U32(0)));
+    let error = refused(&aligned);
+    assert!(error.contains("its header makes no sense"), "{error}");
+
+    for key in ["embedding_length", "block_count", "attention.head_count", "attention.key_length", "context_length"] {
+        let mut huge = tiny();
+        huge.set(&format!("llama.{key}"), Value::U64(1 << 62));
+        let error = refused(&huge);
+        assert!(error.contains("impossible shape"), "{key}: {error}");
     }
 }
 

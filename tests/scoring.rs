@@ -25,7 +25,10 @@ fn a_verdict_has_the_fixed_names_and_numbers_that_agree() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let [verdict] = &json_lines(&output)[..] else { panic!("one verdict is expected") };
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(verdict), ["id", "s_prism", "dimensions", "weakest_dimension", "judge", "tokens", "cached"]);
+    assert_eq!(
+        keys(verdict),
+        ["id", "s_prism", "dimensions", "weakest_dimension", "judge", "tokens", "cached", "warnings"]
+    );
     let dimensions = &verdict["dimensions"];
     assert_eq!(keys(dimensions), ["task_framing", "interpersonal_stance", "linguistic_style"]);
     let mut sum = 0.0;

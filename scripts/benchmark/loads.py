@@ -29,10 +29,12 @@ def serve(args: Namespace, name: str, model: Path | None = None, *flags: str) ->
 SEEDS = itertools.count(2)
 
 
-def send(args: Namespace, server: Server, seconds: float, *streams: str, grace: float = 60) -> Json:
-    """Run the load client; its summary, with the streams by name."""
+def send(
+    args: Namespace, server: Server, seconds: float, *streams: str, grace: float = 60, seed: int | None = None
+) -> Json:
+    """Run the load client; its summary, with the streams by name. The same `seed` gives the same texts."""
     command = [str(args.load), "--address", server.address, "--pid", str(server.pid), "--json", "--grace", str(grace)]
-    command += ["--seed", str(next(SEEDS))]
+    command += ["--seed", str(next(SEEDS) if seed is None else seed)]
     summary = run_json("load", [*command, "--seconds", str(seconds), *streams], seconds + grace + 30)
     summary["streams"] = {stream["name"]: stream for stream in summary["streams"]}
     return summary

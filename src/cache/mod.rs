@@ -1,9 +1,11 @@
 //! The verdict cache: judgements by the digest of all that they depend on, and at most one computation of each at a
-//! time. Knows `prism` and the `persona` types; nothing of models, transports or tokens enters.
+//! time; in memory, and in Redis where several judges share. Knows `prism` and the `persona` types; nothing of models,
+//! transports or tokens enters.
 
 mod flight;
 mod judgement;
 mod key;
+pub mod redis;
 mod settings;
 mod store;
 

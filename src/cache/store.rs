@@ -6,6 +6,7 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
 use super::flight::{Flights, Place};
+use super::redis::RedisTier;
 use super::{CacheSettings, Follow, Judgement, Lead, Rank};
 use crate::digest::Digest;
 
@@ -26,14 +27,19 @@ pub enum Seat<E> {
     Follow(Follow<Outcome<E>>),
 }
 
-/// Judgements by key, within a budget of bytes; `E` is the error that followers may share. Errors are never kept.
+/// A lead that is still open.
+type Leading<E> = Lead<Outcome<E>>;
+
+/// Judgements by key, within a budget of bytes, before a second tier that may have more; `E` is the error that followers
+/// may share. Errors are never kept.
 pub struct VerdictCache<E> {
     kept: Cache<Digest, Arc<Judgement>>,
+    second: Option<RedisTier>,
     flights: Flights<Outcome<E>>,
 }
 
 impl<E: Clone> VerdictCache<E> {
-    pub fn new(settings: CacheSettings) -> Self {
+    pub fn new(settings: CacheSettings, second: Option<RedisTier>) -> Self {
         let cache = Cache::builder()
             .max_capacity(settings.bytes)
             // What was judged last is what retries and growing dialogues ask for again.
@@ -43,10 +49,15 @@ impl<E: Clone> VerdictCache<E> {
             Some(ttl) => cache.time_to_live(ttl),
             None => cache,
         };
-        Self { kept: cache.build(), flights: Flights::default() }
+        Self { kept: cache.build(), second, flights: Flights::default() }
     }
 
-    /// Looks a judgement up. Callers of one key that nobody has computed yet get one lead among them; nobody follows a
+    /// The second tier, where there is one.
+    pub fn second(&self) -> Option<&RedisTier> {
+        self.second.as_ref()
+    }
+
+    /// Looks a judgement up in memory. Callers of one key that nobody has computed yet get one lead among them; nobody follows a
     /// leader that is less urgent than `rank`.
     pub fn seat(&self, key: Digest, rank: Rank) -> Seat<E> {
         if let Some(hit) = self.kept.get(&key) {
@@ -57,6 +68,27 @@ impl<E: Clone> VerdictCache<E> {
             Err(Place::Lead(lead)) => Seat::Lead(lead),
             Err(Place::Follow(follow)) => Seat::Follow(follow),
         }
+    }
+
+    /// Looks leads up in the second tier, all at once. What is there ends its lead as if it had been computed; leads of
+    /// what is not come back. `T` is what the caller knows them by. Needs a tokio runtime with timers if there is a
+    /// second tier.
+    pub async fn recall<T>(&self, leads: Vec<(T, Leading<E>)>) -> Vec<(T, Result<Arc<Judgement>, Leading<E>>)> {
+        let Some(second) = &self.second else {
+            return leads.into_iter().map(|(at, lead)| (at, Err(lead))).collect();
+        };
+        let keys: Vec<Digest> = leads.iter().map(|(_, lead)| lead.key()).collect();
+        let found = second.get(&keys).await;
+        let end = |((at, lead), found): ((T, Leading<E>), Option<Judgement>)| match found {
+            Some(judgement) => {
+                let judgement = Arc::new(judgement);
+                self.kept.insert(lead.key(), Arc::clone(&judgement));
+                lead.publish(&Ok(Arc::clone(&judgement)));
+                (at, Ok(judgement))
+            }
+            None => (at, Err(lead)),
+        };
+        leads.into_iter().zip(found).map(end).collect()
     }
 
     /// Ends a lead: keeps a judgement and gives it, or the error, to the followers. An error must be one that every
@@ -73,14 +105,22 @@ impl<E: Clone> VerdictCache<E> {
         }
     }
 
-    /// Keeps a judgement and replaces the one that was there. Whether it was kept: one with a number that is not finite
-    /// is not.
+    /// Keeps a judgement in all tiers and replaces the one that was there. Whether it was kept: one with a number that is
+    /// not finite is not.
     pub fn keep(&self, key: Digest, judgement: &Arc<Judgement>) -> bool {
         let finite = judgement.is_finite();
         if finite {
             self.kept.insert(key, Arc::clone(judgement));
+            if let Some(second) = &self.second {
+                second.put(key, judgement);
+            }
         }
         finite
+    }
+
+    /// Bytes that may be kept.
+    pub fn limit(&self) -> u64 {
+        self.kept.policy().max_capacity().unwrap_or(u64::MAX)
     }
 
     /// Judgements and bytes that are kept, up to what the last few calls changed.

@@ -33,7 +33,7 @@ fn judgement(s_prism: f64) -> Judgement {
 }
 
 fn store(bytes: u64) -> Store {
-    VerdictCache::new(CacheSettings { bytes, ttl: None })
+    VerdictCache::new(CacheSettings { bytes, ttl: None }, None)
 }
 
 fn key(number: u64) -> Digest {
@@ -154,7 +154,7 @@ fn a_fresh_judgement_replaces_the_one_that_is_kept() {
 #[test]
 fn what_is_older_than_its_time_to_live_is_gone() {
     let kept = |ttl| {
-        let store = Store::new(CacheSettings { bytes: 1 << 20, ttl: Some(ttl) });
+        let store = Store::new(CacheSettings { bytes: 1 << 20, ttl: Some(ttl) }, None);
         assert!(store.keep(key(1), &Arc::new(judgement(0.5))));
         matches!(store.seat(key(1), USUAL), Seat::Hit(_))
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::CliError;
+use super::values::whole;
 use crate::service::{CacheSettings, EngineSettings};
 
 const MIB: usize = 1 << 20;
@@ -22,40 +23,40 @@ const MOST: usize = 1 << 40;
 #[command(next_help_heading = "Engine and caches")]
 pub struct EngineArgs {
     /// Tokens of one forward pass, at most: work can be stopped or overtaken between passes.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_CHUNK_TOKENS")]
-    #[arg(default_value_t = ENGINE.chunk_tokens, value_parser = whole(1, 65_536, ENGINE.chunk_tokens))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = ENGINE.chunk_tokens, value_parser = whole(1, 65_536))]
     chunk_tokens: usize,
     /// Tokens of one lane that are worked on at a time; what arrives beyond that waits. Guard calls never wait.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_MAX_BATCH_TOKENS")]
-    #[arg(default_value_t = ENGINE.max_batch_tokens, value_parser = whole(1, MOST, ENGINE.max_batch_tokens))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = ENGINE.max_batch_tokens, value_parser = whole(1, MOST))]
     max_batch_tokens: usize,
     /// How long an idle model waits after the first call for others to run with it. Guard calls never wait.
-    #[arg(long, value_name = "MS", env = "PRISM_JUDGE_BATCH_DELAY_MS")]
-    #[arg(default_value_t = 0, value_parser = whole(0, 10_000, 0))]
+    #[arg(long, value_name = "MS")]
+    #[arg(default_value_t = 0, value_parser = whole(0, 10_000))]
     batch_delay_ms: usize,
     /// Memory for the keys and values of text under way and of text that may come again, in MiB.
-    #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_KV_CACHE_MB")]
-    #[arg(default_value_t = ENGINE.kv_bytes / MIB, value_parser = whole(1, MOST / MIB, ENGINE.kv_bytes / MIB))]
+    #[arg(long, value_name = "MIB")]
+    #[arg(default_value_t = ENGINE.kv_bytes / MIB, value_parser = whole(1, MOST / MIB))]
     kv_cache_mb: usize,
     /// Tokens that may wait or run in the guard lane; a call beyond that is refused at once, but for one that comes alone.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_GUARD")]
-    #[arg(default_value_t = ENGINE.queue_tokens[0], value_parser = whole(1, MOST, ENGINE.queue_tokens[0]))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = ENGINE.queue_tokens[0], value_parser = whole(1, MOST))]
     queue_tokens_guard: usize,
     /// The same for the train lane.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_TRAIN")]
-    #[arg(default_value_t = ENGINE.queue_tokens[1], value_parser = whole(1, MOST, ENGINE.queue_tokens[1]))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = ENGINE.queue_tokens[1], value_parser = whole(1, MOST))]
     queue_tokens_train: usize,
     /// The same for the batch lane.
-    #[arg(long, value_name = "N", env = "PRISM_JUDGE_QUEUE_TOKENS_BATCH")]
-    #[arg(default_value_t = ENGINE.queue_tokens[2], value_parser = whole(1, MOST, ENGINE.queue_tokens[2]))]
+    #[arg(long, value_name = "N")]
+    #[arg(default_value_t = ENGINE.queue_tokens[2], value_parser = whole(1, MOST))]
     queue_tokens_batch: usize,
     /// Memory for verdicts, in MiB, about 1,500 in each; 0 keeps none.
-    #[arg(long, value_name = "MIB", env = "PRISM_JUDGE_VERDICT_CACHE_MB")]
-    #[arg(default_value_t = VERDICTS, value_parser = whole(0, MOST / MIB, VERDICTS))]
+    #[arg(long, value_name = "MIB")]
+    #[arg(default_value_t = VERDICTS, value_parser = whole(0, MOST / MIB))]
     verdict_cache_mb: usize,
     /// How long a verdict is kept, in seconds; 0: for ever.
-    #[arg(long, value_name = "S", env = "PRISM_JUDGE_VERDICT_CACHE_TTL_S")]
-    #[arg(default_value_t = 0, value_parser = whole(0, 1 << 30, 0))]
+    #[arg(long, value_name = "S")]
+    #[arg(default_value_t = 0, value_parser = whole(0, 1 << 30))]
     verdict_cache_ttl_s: usize,
 }
 
@@ -80,19 +81,5 @@ impl EngineArgs {
     pub fn cache(&self) -> CacheSettings {
         let ttl = Some(Duration::from_secs(self.verdict_cache_ttl_s as u64)).filter(|ttl| !ttl.is_zero());
         CacheSettings { bytes: (self.verdict_cache_mb * MIB) as u64, ttl }
-    }
-}
-
-/// Reads a whole number from `least` to `most`; an empty text, which is what compose files make of a variable that is
-/// not set, is `default`.
-fn whole(
-    least: usize,
-    most: usize,
-    default: usize,
-) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
-    move |text| match text.parse() {
-        _ if text.is_empty() => Ok(default),
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("it must be a whole number from {least} to {most}")),
     }
 }

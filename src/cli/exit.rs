@@ -12,6 +12,8 @@ use crate::service::{ErrorCode, JudgeError, OpenError};
 pub const SETTING: u8 = 64;
 /// Exit status after Ctrl-C (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
+/// Exit status after a second SIGTERM (128 + SIGTERM).
+pub const TERMINATED: u8 = 143;
 const FAILED: u8 = 1;
 const SOME_FAILED: u8 = 2;
 

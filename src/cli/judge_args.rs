@@ -1,10 +1,12 @@
 //! The flags that choose a judge, shared by all subcommands that open one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum};
 
+use super::limit_args::LimitArgs;
+use super::values::{above_zero, finite};
 use super::{CliError, output};
 use crate::model::Progress;
 use crate::model::registry::{self, Cache, DEFAULT_MODEL};
@@ -19,7 +21,8 @@ const THREAD_LIMIT: u64 = 1024;
 #[command(next_help_heading = "Judge")]
 pub struct JudgeArgs {
     /// The judge's model: a name that `prism-judge models list` shows, or a GGUF file.
-    #[arg(long, value_name = "NAME|PATH", env = "PRISM_JUDGE_MODEL", default_value = DEFAULT_MODEL)]
+    #[arg(long, value_name = "NAME|PATH", default_value = DEFAULT_MODEL)]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     model: String,
     /// Label descriptions to use instead of the built-in ones (TOML).
     #[arg(long, value_name = "FILE")]
@@ -43,36 +46,45 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "BOOL")]
     pub persona_block: Option<bool>,
     /// Scale of the likelihood contrast, per nat, above zero.
-    #[arg(long, value_name = "T", value_parser = above_zero, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = above_zero)]
     pub likelihood_t: Option<f64>,
     /// Log-score of the indeterminate label, in nats (likelihood only).
-    #[arg(long, value_name = "B", value_parser = finite, allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", value_parser = finite)]
     pub likelihood_b: Option<f64>,
     /// Spelling of the label letters where the answer is read (label slot only).
     #[arg(long, value_enum, value_name = "SPELLING", default_value = "auto")]
     pub answer_slot: AnswerSlot,
     /// Arithmetic of the model: int8 is faster, takes less memory and moves scores a little (docs/int8.md).
-    #[arg(long, value_name = "f32|int8", env = "PRISM_JUDGE_NUMERICS", default_value = "f32", value_parser = numerics)]
+    #[arg(long, value_name = "f32|int8", default_value = "f32", value_parser = numerics)]
     numerics: Numerics,
     /// Threads that run the model; left out: as many as this process may use.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=THREAD_LIMIT))]
     pub threads: Option<usize>,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl JudgeArgs {
+    /// What can be said without any file: a model that has neither a known name nor that of a file cannot be meant.
+    pub fn check(&self) -> Result<(), CliError> {
+        let model = &self.model;
+        let found = registry::known(model).is_some() || registry::is_path(model) || Path::new(model).exists();
+        if found { Ok(()) } else { Err(registry::unknown(model).into()) }
+    }
+
     /// The configuration of a judge whose model is on this machine; another one is an error that says how to get it.
     pub fn config(&self) -> Result<JudgeConfig, CliError> {
-        match registry::resolve(self.model()) {
+        match registry::resolve(&self.model) {
             Ok(path) => Ok(self.with_model(path)),
             // The name is right, only the file is not here: not a wrong setting.
-            Err(error) if registry::known(self.model()).is_some() => Err(CliError::Failed(error.to_string())),
+            Err(error) if registry::known(&self.model).is_some() => Err(CliError::Failed(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The same, but a known model that is missing is fetched first.
     pub fn config_fetched(&self) -> Result<JudgeConfig, CliError> {
-        let (Err(_), Some(model)) = (registry::resolve(self.model()), registry::known(self.model())) else {
+        let (Err(_), Some(model)) = (registry::resolve(&self.model), registry::known(&self.model)) else {
             return self.config();
         };
         let path = Cache::from_environment()?.fetch(model, &mut |step| {
@@ -88,17 +100,12 @@ impl JudgeArgs {
         Ok(Judge::open(&self.config()?)?)
     }
 
-    /// An empty variable is none: that is what compose files and unit files make of one that is not set.
-    fn model(&self) -> &str {
-        if self.model.is_empty() { DEFAULT_MODEL } else { &self.model }
-    }
-
     fn with_model(&self, path: PathBuf) -> JudgeConfig {
         // A file that is given by its path may lie anywhere: its name says enough.
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let named = registry::known(self.model()).map(|model| model.name.to_owned());
+        let named = registry::known(&self.model).map(|model| model.name.to_owned());
         JudgeConfig {
-            model_name: named.or(file).unwrap_or_else(|| self.model().to_owned()),
+            model_name: named.or(file).unwrap_or_else(|| self.model.clone()),
             model_path: path,
             label_spaces: self.label_spaces.clone(),
             prompt_template: self.prompt_template.clone(),
@@ -116,28 +123,12 @@ impl JudgeArgs {
             },
             engine: EngineSettings::default(),
             cache: CacheSettings::default(),
+            redis: None,
+            limits: self.limits.settings(),
         }
     }
 }
 
-/// An empty variable is none, as for the model.
 fn numerics(text: &str) -> Result<Numerics, String> {
-    if text.is_empty() {
-        return Ok(Numerics::default());
-    }
     Numerics::from_str(text, false).map_err(|_| "it must be f32 or int8".to_owned())
-}
-
-fn finite(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        _ => Err("it must be a finite number, for example -0.5".to_owned()),
-    }
-}
-
-fn above_zero(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
-        _ => Err("it must be a number above zero, for example 0.05".to_owned()),
-    }
 }

@@ -1,103 +1,164 @@
 //! `prism-judge serve`: the judge over gRPC.
 
-use std::io::{self, IsTerminal as _};
+use std::fmt::Display;
+use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
+use super::audit_args::AuditArgs;
+use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
-use super::{CliError, Outcome};
-use crate::server::{self, ServeError, ServerOptions};
+use super::redis_args::RedisArgs;
+use super::server_args::ServerArgs;
+use super::telemetry_args::TelemetryArgs;
+use super::{CliError, Outcome, exit, output};
+use crate::server::{self, Ports, ServeError};
 use crate::service::{Judge, JudgeConfig};
+use crate::telemetry::{self, log, trace};
 
 const EXAMPLES: &str = "\
 Examples:
   prism-judge serve
-  prism-judge serve --listen 0.0.0.0:50051 --model judge-7b.gguf
+  prism-judge serve --config prism-judge.toml
+  prism-judge serve --print-config > prism-judge.toml
+  prism-judge serve --listen 0.0.0.0:50051 --api-keys keys.toml \\
+    --tls-cert cert.pem --tls-key key.pem
   prism-judge serve --reflection &
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
 
-The port opens at once; until the model is loaded the health service says
-NOT_SERVING and calls get UNAVAILABLE. SIGTERM or Ctrl-C finishes the calls in
-flight, for 10 s at most. RUST_LOG sets how much is logged (default info).";
+--some-key, the variable PRISM_JUDGE_SOME_KEY and some_key in the file are the
+same setting; a flag goes before a variable, a variable before the file.
+
+The ports open at once; until the model is loaded and has passed its
+self-check, /readyz and the health service say so and calls get UNAVAILABLE.
+SIGTERM or Ctrl-C: not ready, wait --drain-delay-s, finish the calls in flight
+for --drain-timeout-s at most, exit 0. A second one ends at once.";
 
 /// How long threads that still compute may hold up the end of the process.
 const THREADS_END: Duration = Duration::from_millis(200);
+
+/// How long spans that are still to be sent may.
+const SPANS_END: Duration = Duration::from_secs(1);
+/// How long the records of the last calls may take to reach the audit file.
+const AUDIT_END: Duration = Duration::from_secs(5);
 
 /// Judge over gRPC.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Address and port to listen on; port 0 takes a free one, which the log names.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051", value_parser = host_and_port)]
-    listen: String,
-    /// Also offer the reflection service, which tells any caller the messages and methods.
-    #[arg(long)]
-    reflection: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
+    redis: RedisArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
-/// Runs the subcommand.
-pub fn run(args: &Args) -> Result<Outcome, CliError> {
+impl Args {
+    /// Whether the settings go together, as far as that can be said without the model, any other file or a port.
+    pub fn check(&self) -> Result<(), CliError> {
+        config::all([
+            self.server.check(),
+            self.engine.engine().map(drop),
+            self.redis.check(),
+            self.audit.settings().map(drop),
+            self.judge.check(),
+        ])
+    }
+}
+
+/// Runs the subcommand with the settings that `args` was made from.
+pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
+    args.check()?;
+    if args.config.print_config {
+        return output::print(&settings.to_toml()).map(|()| Outcome::Done);
+    }
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
-    let config = JudgeConfig { engine, cache, ..args.judge.config()? };
-    let failed = |what: &str, error: &dyn std::fmt::Display| CliError::Failed(format!("{what}: {error}"));
-    start_log();
+    let options = args.server.options(settings.to_toml())?;
+    let redis = args.redis.settings()?;
+    let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
+    log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
+        log::LogError::Level { .. } => CliError::Setting(error.to_string()),
+        log::LogError::Init(_) => CliError::Failed(error.to_string()),
+    })?;
+    telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
+    let (audit, audit_guard) = args.audit.open()?.unzip();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| failed("cannot start the server", &error))?;
+        .map_err(|error| failed("cannot start the server", error))?;
     let served = runtime.block_on(async {
-        let stop = stop_signal().map_err(|error| failed("cannot watch signals", &error))?;
-        let listener = TcpListener::bind(&args.listen)
-            .await
-            .map_err(|error| failed(&format!("cannot listen on {}", args.listen), &error))?;
-        let options = ServerOptions { reflection: args.reflection, ..ServerOptions::default() };
-        let load = move || Judge::open(&config).map_err(CliError::from);
-        server::run(listener, load, options, stop).await.map_err(|error| match error {
+        let stop = stop_signal().map_err(|error| failed("cannot watch signals", error))?;
+        let traces = args.telemetry.otlp().as_ref().map(trace::start).transpose();
+        let traces = traces.map_err(|error| CliError::Setting(error.to_string()))?;
+        let judge = bind(&args.server.listen).await?;
+        let admin = match args.server.admin() {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let load = move || {
+            let judge = Judge::open(&config).map_err(CliError::from)?;
+            judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
+            // From here on: the self-check is nobody's call.
+            Ok(match audit {
+                Some(audit) => judge.recorded_by(audit),
+                None => judge,
+            })
+        };
+        let served = server::run(Ports { judge, admin }, load, options, stop).await;
+        if let Some(traces) = traces {
+            traces.finish(SPANS_END).await;
+        }
+        served.map_err(|error| match error {
             ServeError::Load(error) => error,
-            other => CliError::Failed(other.to_string()),
+            ServeError::Setup(_) => CliError::Failed(error.to_string()),
         })
     });
     runtime.shutdown_timeout(THREADS_END);
+    if let Some(Err(error)) = audit_guard.map(|guard| guard.close(AUDIT_END)) {
+        tracing::error!("{error}");
+    }
     served.map(|()| Outcome::Done)
 }
 
-/// Resolves at SIGTERM or Ctrl-C. The handlers are in place when this returns.
+fn failed(what: &str, error: impl Display) -> CliError {
+    CliError::Failed(format!("{what}: {error}"))
+}
+
+async fn bind(address: &str) -> Result<TcpListener, CliError> {
+    TcpListener::bind(address).await.map_err(|error| failed(&format!("cannot listen on {address}"), error))
+}
+
+/// Resolves at SIGTERM or Ctrl-C; the next one ends the process at once. The handlers are in place when this returns.
 fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+    let mut either = async move || {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = terminate.recv() => exit::TERMINATED,
+            _ = interrupt.recv() => exit::INTERRUPTED,
         }
+    };
+    Ok(async move {
+        either().await;
+        tokio::spawn(async move {
+            let status = either().await;
+            tracing::warn!("asked to stop a second time: ending at once");
+            std::process::exit(status.into());
+        });
     })
-}
-
-fn start_log() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        // It would report them on standard error, by a panic if that is what failed.
-        .log_internal_errors(false)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
-}
-
-fn host_and_port(text: &str) -> Result<String, String> {
-    let example = "it must be HOST:PORT, for example 127.0.0.1:50051 or [::1]:50051";
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
-        _ => Err(example.to_owned()),
-    }
 }

@@ -1,9 +1,13 @@
 //! Work that is in the model's tree, and its answers so far.
 
+use std::time::Instant;
+
 use super::prefix::{JobId, PrefixTree};
 use super::queue::Job;
+use super::tree::Parent;
 use super::work::Ask;
 use super::{EngineError, Reading};
+use crate::telemetry::{CallRecord, Stage};
 
 /// One piece of work in the tree.
 pub(super) struct Active {
@@ -18,6 +22,7 @@ pub(super) struct Active {
     pub tokens: usize,
     /// No prompt before this one is open.
     next: usize,
+    entered: Instant,
 }
 
 /// The answer to one prompt while it is made.
@@ -33,6 +38,9 @@ pub(super) struct Partial {
 impl Active {
     /// Merges a job into the tree. Returns it with the tokens whose keys and values were there already.
     pub fn enter(mut job: Job, id: JobId, tree: &mut PrefixTree, context_length: usize) -> (Self, usize) {
+        let entered = Instant::now();
+        job.work.record.enter(Stage::Model);
+        job.work.record.spent("queue", job.arrived.elapsed());
         let tokens = job.work.tokens();
         let local = std::mem::take(&mut job.work.tree);
         let mut asks = std::mem::take(&mut job.work.asks);
@@ -51,11 +59,11 @@ impl Active {
             if ask.tokens > context_length {
                 answer.error = Some(EngineError::TooLong { tokens: ask.tokens, limit: context_length });
             } else if let Some(end) = ask.end {
-                let mut place = None;
+                let mut place = Parent::Start(job.work.realm);
                 for node in local.path(end) {
                     place = *places.entry(node).or_insert_with(|| tree.insert(place, &local.node(node).tokens));
                 }
-                ask.end = place;
+                ask.end = place.node();
                 answer.open = true;
                 open += 1;
             }
@@ -67,7 +75,12 @@ impl Active {
                 reused += tree.enter(end, id, index, &ask.rows);
             }
         }
-        (Self { job, asks, answers, open, tokens, next: 0 }, reused)
+        (Self { job, asks, answers, open, tokens, next: 0, entered }, reused)
+    }
+
+    /// The call that asks.
+    pub fn record(&self) -> &CallRecord {
+        &self.job.work.record
     }
 
     /// The first prompt that is open, from `from` on.
@@ -116,6 +129,7 @@ impl Active {
 
     /// Sends the answers.
     pub fn finish(mut self) {
+        self.record().spent("model", self.entered.elapsed());
         let finish = |answer: Partial| match answer.error {
             Some(error) => Err(error),
             None if answer.log_probs.iter().all(|value| value.is_finite()) => {

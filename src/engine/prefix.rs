@@ -1,6 +1,6 @@
 //! The model's tree: the keys and values of what was computed, and what work still wants of it.
 //!
-//! Work is merged into this one tree, so that all of it shares what it has in common, now and later. A node without
+//! Work is merged into this one tree, so that all of one realm shares what it has in common, now and later. A node without
 //! keys and values is computed when a prompt needs it; giving up those of any node is therefore always safe and changes
 //! no bit, because what a token gets depends on its path alone.
 
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::tree::{NodeData, NodeId, TokenTree};
+use super::tree::{NodeData, NodeId, Parent, TokenTree};
 use crate::model::{KvBlock, TokenId};
 
 /// A piece of work in the tree: its lane and its number, which is the order of service.
@@ -55,7 +55,7 @@ impl NodeData for Slot {
     }
 }
 
-/// The tree with its budget.
+/// The tree with its budget, which all realms share.
 pub(super) struct PrefixTree {
     pub tree: TokenTree<Slot>,
     /// Bytes of keys and values that may be held.
@@ -81,7 +81,7 @@ impl PrefixTree {
     }
 
     /// Merges tokens below the end of a node.
-    pub fn insert(&mut self, parent: Option<NodeId>, tokens: &[TokenId]) -> Option<NodeId> {
+    pub fn insert(&mut self, parent: Parent, tokens: &[TokenId]) -> Parent {
         self.tree.insert(parent, tokens)
     }
 
@@ -127,7 +127,7 @@ impl PrefixTree {
             while let Some(id) = next.filter(|id| seen.insert(*id)) {
                 let node = self.tree.node_mut(id);
                 node.data.wants.retain(|want| want.job != job);
-                next = node.parent;
+                next = node.parent.node();
             }
         }
     }
@@ -188,7 +188,7 @@ impl PrefixTree {
             if node.children > 0 || node.data.users > 0 || node.data.kv.is_some() {
                 return;
             }
-            next = self.tree.remove(id).and_then(|node| node.parent);
+            next = self.tree.remove(id).and_then(|node| node.parent.node());
         }
     }
 }
@@ -197,13 +197,13 @@ impl PrefixTree {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::engine::Lane;
+    use crate::engine::{Lane, Realm};
 
     #[test]
     fn a_job_that_is_forgotten_wants_nothing_and_the_others_what_they_did() {
         let mut tree = PrefixTree::new(usize::MAX);
-        let trunk = tree.insert(None, &[1, 2]);
-        let ends: Vec<NodeId> = (0..3).map(|leaf| tree.insert(trunk, &[leaf]).unwrap()).collect();
+        let trunk = tree.insert(Parent::Start(Realm::default()), &[1, 2]);
+        let ends: Vec<NodeId> = (0..3).map(|leaf| tree.insert(trunk, &[leaf]).node().unwrap()).collect();
         let jobs = [(Lane::Train, 0), (Lane::Guard, 1)];
         for job in jobs {
             for (ask, end) in ends.iter().enumerate() {
@@ -214,7 +214,7 @@ mod tests {
         let wants = |tree: &PrefixTree, id: NodeId| -> Vec<(JobId, usize)> {
             tree.slot(id).wants.iter().map(|want| (want.job, want.ask)).collect()
         };
-        assert_eq!(wants(&tree, trunk.unwrap()), [(jobs[1], 0), (jobs[1], 1), (jobs[1], 2)]);
+        assert_eq!(wants(&tree, trunk.node().unwrap()), [(jobs[1], 0), (jobs[1], 1), (jobs[1], 2)]);
         assert_eq!(wants(&tree, ends[2]), [(jobs[1], 2)]);
         for job in jobs {
             for (ask, end) in ends.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{Answer, Cancel, EngineError, Lane, Stop, Work};
+use super::{Answer, Cancel, EngineError, Lane, LaneStats, Stop, Work};
 
 /// Bounds of the time after which a refused call may try again.
 const SHORTEST_HINT: Duration = Duration::from_millis(10);
@@ -90,6 +90,13 @@ impl Queue {
         }
     }
 
+    /// Sends a call away whose permit is still held, as if its lane were full.
+    pub fn refuse(&self, lane: Lane, tokens: usize, rate: f64) -> Overloaded {
+        let mut state = self.lock();
+        let others = state.outstanding[lane as usize].saturating_sub(tokens);
+        self.send_away(&mut state, lane, (tokens, others, tokens.min(others)), rate)
+    }
+
     /// Puts admitted work in its lane; the permit then holds the work's own count of tokens.
     pub fn push(
         self: &Arc<Self>,
@@ -123,18 +130,7 @@ impl Queue {
         let others = state.outstanding[lane] - permit.tokens;
         if others > 0 && others + tokens > self.limits[lane] {
             let excess = (others + tokens - self.limits[lane]).min(others);
-            let wait = Duration::from_secs_f64((excess + state.sent_away[lane]) as f64 / rate.max(1.0));
-            if wait < LONGEST_HINT {
-                state.sent_away[lane] += tokens;
-            }
-            return Err(Overloaded {
-                lane: permit.lane,
-                wanted: tokens,
-                outstanding: others,
-                pieces: state.pieces[lane] - 1,
-                limit: self.limits[lane],
-                retry_after: wait.clamp(SHORTEST_HINT, LONGEST_HINT),
-            });
+            return Err(self.send_away(state, permit.lane, (tokens, others, excess), rate));
         }
         // Whoever is let in may be one that was sent away; in an empty lane they all have come or gone.
         let sent_away =
@@ -143,6 +139,30 @@ impl Queue {
         state.outstanding[lane] = others + tokens;
         permit.tokens = tokens;
         Ok(())
+    }
+
+    /// Tells a call of so many tokens, beside so many of others, to come back when `excess` tokens are done. Its permit is
+    /// still counted.
+    fn send_away(
+        &self,
+        state: &mut State,
+        lane: Lane,
+        (wanted, outstanding, excess): (usize, usize, usize),
+        rate: f64,
+    ) -> Overloaded {
+        let index = lane as usize;
+        let wait = Duration::from_secs_f64((excess + state.sent_away[index]) as f64 / rate.max(1.0));
+        if wait < LONGEST_HINT {
+            state.sent_away[index] += wanted;
+        }
+        Overloaded {
+            lane,
+            wanted,
+            outstanding,
+            pieces: state.pieces[index].saturating_sub(1),
+            limit: self.limits[index],
+            retry_after: wait.clamp(SHORTEST_HINT, LONGEST_HINT),
+        }
     }
 
     /// What the model takes next, guard work first: dead jobs, which are only to be answered, and of each lane as much as
@@ -202,6 +222,21 @@ impl Queue {
     /// Tokens outstanding by lane.
     pub fn outstanding(&self) -> [usize; 3] {
         self.lock().outstanding
+    }
+
+    /// What the lanes hold now.
+    pub fn lanes(&self) -> [LaneStats; 3] {
+        let state = self.lock();
+        Lane::ALL.map(|lane| {
+            let lane = lane as usize;
+            let oldest = state.waiting[lane].first_key_value().map(|(_, job)| job.arrived.elapsed());
+            LaneStats {
+                tokens: state.outstanding[lane],
+                pieces: state.pieces[lane],
+                limit: self.limits[lane],
+                oldest: oldest.unwrap_or_default(),
+            }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::active::Active;
 use super::pack::{AskId, Chunk, Packer, Reads};
@@ -11,6 +12,8 @@ use super::queue::Job;
 use super::stats::{Counters, add};
 use super::{EngineError, Lane};
 use crate::model::{Decoder, KvBlock, RowScores};
+use crate::telemetry::catalogue::{CHUNK_FILL, CHUNK_SECONDS, CHUNK_TOKENS, PADDING_TOKENS};
+use crate::telemetry::trace::BatchSpan;
 
 /// The batch lane goes first in one of so many chunks that guard work leaves, if both it and the train lane have work.
 const BATCH_TURN: u64 = 8;
@@ -162,12 +165,29 @@ impl<'a> Scheduler<'a> {
             })
             .collect();
         let decoder = self.decoder;
+        let tokens: usize = runs.iter().map(|run| run.tokens.len()).sum();
+        let _span = self.span(chunk, tokens);
+        let started = Instant::now();
         let work = || {
             fail::fail_point!("engine::forward");
             let (hidden, blocks) = decoder.forward(&runs, &earlier, &rows);
             (decoder.read(&hidden, &targets), blocks)
         };
-        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| describe(&*panic))
+        let done = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| describe(&*panic))?;
+        CHUNK_SECONDS.record([], started.elapsed().as_secs_f64());
+        CHUNK_TOKENS.record([], tokens as f64);
+        CHUNK_FILL.record([], tokens as f64 / self.chunk_tokens as f64);
+        // The decoder never multiplies a single row; it computes a second one with it.
+        PADDING_TOKENS.add([], u64::from(tokens == 1));
+        Ok(done)
+    }
+
+    /// The span of a forward pass, tied to those of the calls that take part in it.
+    fn span(&self, chunk: &Chunk, tokens: usize) -> BatchSpan {
+        let mut last = None;
+        // The prompts of one call stand together.
+        let calls = chunk.asks.iter().filter(|(job, _)| last.replace(*job) != Some(*job));
+        BatchSpan::begin(tokens, calls.filter_map(|(job, _)| Some(self.active.get(job)?.record().span())))
     }
 
     /// Files what a chunk gave: readings with their prompts, keys and values in the tree.

@@ -1,6 +1,7 @@
 //! What the model thread has done so far, readable from any thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Counters since the engine was started; gauges are of the last chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,19 @@ pub struct EngineStats {
     pub active: u64,
     /// Tokens that wait or run, by lane.
     pub outstanding: [usize; 3],
+}
+
+/// What one lane holds now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneStats {
+    /// Tokens that were admitted and are not yet answered.
+    pub tokens: usize,
+    /// Pieces of work that hold them.
+    pub pieces: usize,
+    /// Tokens that are admitted at most.
+    pub limit: usize,
+    /// How long the oldest piece has been waiting for the model; zero if none is.
+    pub oldest: Duration,
 }
 
 /// The live counters.

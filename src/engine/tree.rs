@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::Realm;
 use crate::model::TokenId;
 
 /// Index of a node. It stays valid until the node is removed.
@@ -17,11 +18,27 @@ impl NodeData for () {
     fn split(&mut self, _keep: usize) -> Self {}
 }
 
+/// What a run of tokens follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parent {
+    /// Nothing: it starts the prompts of a realm.
+    Start(Realm),
+    Node(NodeId),
+}
+
+impl Parent {
+    pub fn node(self) -> Option<NodeId> {
+        match self {
+            Self::Start(_) => None,
+            Self::Node(id) => Some(id),
+        }
+    }
+}
+
 /// A run of tokens that all prompts below it share.
 #[derive(Debug)]
 pub struct Node<D> {
-    /// None: the run starts a prompt.
-    pub parent: Option<NodeId>,
+    pub parent: Parent,
     /// Position of the first token on its path.
     pub start: usize,
     pub tokens: Vec<TokenId>,
@@ -37,12 +54,13 @@ impl<D> Node<D> {
     }
 }
 
-/// Nodes by id. A parent's tokens are never empty and no two children of it begin with the same token.
+/// Nodes by id. A parent's tokens are never empty and no two children of it begin with the same token, nor do two runs
+/// that start the prompts of one realm.
 #[derive(Debug)]
 pub struct TokenTree<D = ()> {
     nodes: Vec<Option<Node<D>>>,
     free: Vec<NodeId>,
-    by_first_token: HashMap<(Option<NodeId>, TokenId), NodeId>,
+    by_first_token: HashMap<(Parent, TokenId), NodeId>,
     tokens: usize,
 }
 
@@ -79,7 +97,7 @@ impl<D: NodeData> TokenTree<D> {
 
     /// Nodes from the root to `id`.
     pub fn path(&self, id: NodeId) -> Vec<NodeId> {
-        let mut path: Vec<NodeId> = std::iter::successors(Some(id), |id| self.node(*id).parent).collect();
+        let mut path: Vec<NodeId> = std::iter::successors(Some(id), |id| self.node(*id).parent.node()).collect();
         path.reverse();
         path
     }
@@ -91,15 +109,15 @@ impl<D: NodeData> TokenTree<D> {
 
     /// Merges `tokens` below the end of `parent`; returns the node that ends with the last of them (`parent` itself for
     /// none). Nodes are split where the tokens part from them or end inside them.
-    pub fn insert(&mut self, parent: Option<NodeId>, tokens: &[TokenId]) -> Option<NodeId> {
+    pub fn insert(&mut self, parent: Parent, tokens: &[TokenId]) -> Parent {
         let (mut parent, mut rest) = (parent, tokens);
         while let Some(first) = rest.first() {
             let Some(&child) = self.by_first_token.get(&(parent, *first)) else {
-                return Some(self.push(parent, rest.to_vec()));
+                return Parent::Node(self.push(parent, rest.to_vec()));
             };
             let node = self.node(child);
             let common = node.tokens.iter().zip(rest).take_while(|(a, b)| a == b).count();
-            parent = Some(if common < node.tokens.len() { self.split(child, common) } else { child });
+            parent = Parent::Node(if common < node.tokens.len() { self.split(child, common) } else { child });
             rest = &rest[common..];
         }
         parent
@@ -116,15 +134,15 @@ impl<D: NodeData> TokenTree<D> {
         node.start += keep;
         self.tokens -= keep;
         let upper = self.push(parent, upper_tokens);
-        if let Some(parent) = parent {
+        if let Parent::Node(parent) = parent {
             // The upper part takes the place of the lower.
             self.node_mut(parent).children -= 1;
         }
         let node = self.node_mut(upper);
         node.data = upper_data;
         node.children = 1;
-        self.node_mut(id).parent = Some(upper);
-        self.by_first_token.insert((Some(upper), first_of_lower), id);
+        self.node_mut(id).parent = Parent::Node(upper);
+        self.by_first_token.insert((Parent::Node(upper), first_of_lower), id);
         upper
     }
 
@@ -135,16 +153,18 @@ impl<D: NodeData> TokenTree<D> {
         self.free.push(id);
         self.tokens -= node.tokens.len();
         self.by_first_token.remove(&(node.parent, node.tokens[0]));
-        if let Some(parent) = node.parent {
+        if let Parent::Node(parent) = node.parent {
             self.node_mut(parent).children -= 1;
         }
         Some(node)
     }
 
-    fn push(&mut self, parent: Option<NodeId>, tokens: Vec<TokenId>) -> NodeId {
-        let start = parent.map_or(0, |parent| self.node(parent).end());
-        if let Some(parent) = parent {
-            self.node_mut(parent).children += 1;
+    fn push(&mut self, parent: Parent, tokens: Vec<TokenId>) -> NodeId {
+        let mut start = 0;
+        if let Parent::Node(parent) = parent {
+            let parent = self.node_mut(parent);
+            parent.children += 1;
+            start = parent.end();
         }
         self.tokens += tokens.len();
         let id = self.free.pop().unwrap_or_else(|| {
@@ -170,16 +190,20 @@ mod tests {
         prop::collection::vec(prop::collection::vec(0u32..3, 1..9), 1..12)
     }
 
+    fn start() -> Parent {
+        Parent::Start(Realm::default())
+    }
+
     fn tree(prompts: &[Vec<u32>]) -> (TokenTree, Vec<NodeId>) {
         let mut tree = TokenTree::default();
-        let ends = prompts.iter().map(|prompt| tree.insert(None, prompt).unwrap()).collect();
+        let ends = prompts.iter().map(|prompt| tree.insert(start(), prompt).node().unwrap()).collect();
         (tree, ends)
     }
 
     fn check(tree: &TokenTree) {
         for (id, node) in tree.iter() {
-            assert_eq!(node.start, node.parent.map_or(0, |parent| tree.node(parent).end()));
-            assert_eq!(node.children, tree.iter().filter(|(_, other)| other.parent == Some(id)).count());
+            assert_eq!(node.start, node.parent.node().map_or(0, |parent| tree.node(parent).end()));
+            assert_eq!(node.children, tree.iter().filter(|(_, other)| other.parent == Parent::Node(id)).count());
             assert!(!node.tokens.is_empty());
         }
         assert_eq!(tree.tokens(), tree.iter().map(|(_, node)| node.tokens.len()).sum::<usize>());
@@ -203,12 +227,31 @@ mod tests {
             let mut parts = TokenTree::<()>::default();
             for prompt in &prompts {
                 let cut = cut.min(prompt.len());
-                let middle = parts.insert(None, &prompt[..cut]);
-                let end = parts.insert(middle, &prompt[cut..]).unwrap();
+                let middle = parts.insert(start(), &prompt[..cut]);
+                let end = parts.insert(middle, &prompt[cut..]).node().unwrap();
                 prop_assert_eq!(&parts.ids(end), prompt);
             }
             check(&parts);
             prop_assert_eq!(parts.tokens(), whole.tokens());
+        }
+
+        #[test]
+        fn realms_share_nothing(prompts in prompts()) {
+            let (one, _) = tree(&prompts);
+            let mut tree = TokenTree::<()>::default();
+            let realms = ["a", "b", ""].map(Realm::of);
+            let mut ends = Vec::new();
+            for prompt in &prompts {
+                for realm in realms {
+                    ends.push((realm, tree.insert(Parent::Start(realm), prompt).node().unwrap(), prompt));
+                }
+            }
+            check(&tree);
+            prop_assert_eq!(tree.tokens(), realms.len() * one.tokens());
+            for (realm, end, prompt) in ends {
+                prop_assert_eq!(&tree.ids(end), prompt);
+                prop_assert_eq!(tree.node(tree.path(end)[0]).parent, Parent::Start(realm));
+            }
         }
 
         #[test]

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Stop;
 use super::queue::Overloaded;
-use super::tree::{NodeId, TokenTree};
+use super::tree::{NodeId, Parent, TokenTree};
+use super::{Realm, Stop};
 use crate::model::TokenId;
+use crate::telemetry::CallRecord;
 
 /// What is read from one prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,10 +29,13 @@ pub struct Prompt {
 /// Prompts that are answered together, merged into one tree as they are added: text that they share is held once.
 #[derive(Debug, Default)]
 pub struct Work {
+    pub(super) realm: Realm,
     pub(super) tree: TokenTree,
     pub(super) asks: Vec<Ask>,
     /// For each prompt its place in `asks`: prompts that repeat an earlier one are asked once.
     pub(super) places: Vec<usize>,
+    /// The call that asks.
+    pub record: CallRecord,
     /// The last of the `asks` that ends with a node.
     by_end: HashMap<NodeId, usize>,
 }
@@ -60,6 +64,11 @@ impl Ask {
 }
 
 impl Work {
+    /// Work without prompts yet, of a realm; the default is that of the tenant without a name.
+    pub fn of(realm: Realm) -> Self {
+        Self { realm, ..Self::default() }
+    }
+
     pub fn push(&mut self, prompt: Prompt) {
         let Prompt { ids, read } = prompt;
         let (rows, targets) = match read {
@@ -71,8 +80,8 @@ impl Work {
         let end = if rows.is_empty() {
             None
         } else {
-            let middle = self.tree.insert(None, &ids[..rows.start]);
-            self.tree.insert(middle, &ids[rows.clone()])
+            let middle = self.tree.insert(Parent::Start(self.realm), &ids[..rows.start]);
+            self.tree.insert(middle, &ids[rows.clone()]).node()
         };
         let ask = Ask { end, tokens: ids.len(), rows, targets };
         let earlier = end.and_then(|end| self.by_end.get(&end)).filter(|earlier| self.asks[**earlier] == ask);
@@ -114,8 +123,8 @@ impl FromIterator<Prompt> for Work {
 pub struct Reading {
     /// Natural log-probabilities over the full vocabulary, in the order that [`Read`] asked for.
     pub log_probs: Vec<f64>,
-    /// Tokens that went through the model for this prompt: those that no earlier prompt of this work, no other work
-    /// and no cache had computed already.
+    /// Tokens that went through the model for this prompt: those that no earlier prompt of this work, no other work of
+    /// its realm and no cache had computed already.
     pub computed: usize,
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::queue::{Overloaded, Pending, Permit, Queue};
 use super::scheduler::{Scheduler, describe};
 use super::stats::Counters;
-use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, Prompt, Work};
+use super::{Answer, Cancel, EngineError, EngineSettings, EngineStats, Lane, LaneStats, Prompt, Work};
 use crate::model::{Decoder, DecoderConfig, KvBlock, lower_priority};
 
 /// The model's speed before it has run, in tokens a second, for the first hints when to try again.
@@ -82,6 +82,11 @@ impl Engine {
         self.queue.admit(lane, tokens, self.rate())
     }
 
+    /// What a call of about `tokens` is told for which there is room in its lane but none before it.
+    pub fn refuse(&self, lane: Lane, tokens: usize) -> Overloaded {
+        self.queue.refuse(lane, tokens, self.rate())
+    }
+
     /// Puts work in the lane that admitted it. It is answered when all of its prompts are; it stops when `cancel` says
     /// so or the [`Pending`] is dropped.
     pub fn submit(&self, permit: Permit, work: Work, cancel: &Cancel) -> Result<Pending, EngineError> {
@@ -102,6 +107,16 @@ impl Engine {
 
     pub fn stats(&self) -> EngineStats {
         self.counters.snapshot(self.queue.outstanding())
+    }
+
+    /// What the lanes hold now.
+    pub fn lanes(&self) -> [LaneStats; 3] {
+        self.queue.lanes()
+    }
+
+    /// Bytes of keys and values that may be held.
+    pub fn kv_limit(&self) -> usize {
+        self.kv_bytes
     }
 
     /// Tokens a second so far.

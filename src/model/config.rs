@@ -6,6 +6,9 @@ use super::{Gguf, ModelError};
 /// Architectures that the decoder block computes today.
 pub const SUPPORTED: &[&str] = &["llama"];
 
+/// No size of a real backbone is larger, and the product of two that are not can be computed.
+const LARGEST: usize = 1 << 24;
+
 /// Shape of one decoder-only backbone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecoderConfig {
@@ -72,15 +75,10 @@ impl DecoderConfig {
     }
 
     fn check(&self, gguf: &Gguf) -> Result<(), ModelError> {
-        let shape_ok = self.layers > 0
-            && self.hidden > 0
-            && self.feed_forward > 0
-            && self.heads > 0
-            && self.kv_heads > 0
+        let sizes = [self.layers, self.hidden, self.feed_forward, self.heads, self.kv_heads, self.head_dim];
+        let shape_ok = sizes.iter().chain([&self.context_length]).all(|size| (1..=LARGEST).contains(size))
             && self.heads.is_multiple_of(self.kv_heads)
-            && self.head_dim > 0
-            && self.head_dim.is_multiple_of(2)
-            && self.context_length > 0;
+            && self.head_dim.is_multiple_of(2);
         if !shape_ok {
             return Err(ModelError::File {
                 path: gguf.path().to_owned(),

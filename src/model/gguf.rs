@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::gguf_file::{Content, Value};
@@ -26,8 +27,15 @@ impl Gguf {
         // SAFETY: the mapping is read-only and private to this process; a file that another process truncates
         // while it is mapped can end the process with SIGBUS, as with every memory-mapped model.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| fail(error.to_string()))?;
-        let content = Content::read(&mut Cursor::new(&map[..]))
-            .map_err(|error| fail(format!("is not a readable GGUF file: {}", brief(&error))))?;
+        let unreadable = |reason: &str| fail(format!("is not a readable GGUF file: {reason}"));
+        // The reader divides by the alignment that a file names, which may be zero.
+        let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut Cursor::new(&map[..]))))
+            .map_err(|_| unreadable("its header makes no sense"))?
+            .map_err(|error| unreadable(&brief(&error)))?;
+        let tensors = &content.tensor_infos;
+        if let Some(name) = tensors.keys().find(|name| !fits(tensors[*name].shape.dims(), map.len())) {
+            return Err(unreadable(&format!("tensor {name} is empty or larger than the file")));
+        }
         Ok(Self { path: path.to_owned(), map, content })
     }
 
@@ -93,4 +101,13 @@ impl Gguf {
     fn missing(&self, key: &str, kind: &str) -> ModelError {
         ModelError::File { path: self.path.clone(), reason: format!("metadata {key} is missing or not {kind}") }
     }
+}
+
+/// Whether a tensor of these sizes can be in so many bytes. The reader multiplies them as they are: a product that is too
+/// large for the machine would come out small. It also reads an empty tensor through a pointer to nothing.
+fn fits(sizes: &[usize], bytes: usize) -> bool {
+    /// No kind of ggml takes less than two bits a weight.
+    const WEIGHTS_PER_BYTE: usize = 4;
+    let weights = sizes.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
+    weights.is_some_and(|weights| weights > 0 && weights / WEIGHTS_PER_BYTE <= bytes)
 }

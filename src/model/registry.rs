@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ModelError;
+use crate::near;
 
 /// Overrides the folder that fetched models are kept in.
 pub const CACHE_VARIABLE: &str = "PRISM_JUDGE_CACHE";
@@ -104,8 +105,7 @@ impl Cache {
         if path.is_dir() {
             return Err(ModelError::Unknown(format!("{name_or_path} is a folder; name the .gguf file in it")));
         }
-        let is_path = name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".gguf");
-        Err(if is_path {
+        Err(if is_path(name_or_path) {
             ModelError::Unknown(format!(
                 "there is no file {name_or_path}; known model names: {}",
                 nearest(name_or_path)
@@ -125,6 +125,11 @@ pub fn resolve(name_or_path: &str) -> Result<PathBuf, ModelError> {
     Cache::from_environment()?.resolve(name_or_path)
 }
 
+/// Whether a text that is neither a file nor a known name was meant as the path of a file.
+pub fn is_path(name_or_path: &str) -> bool {
+    name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".gguf")
+}
+
 /// The backbone of that name.
 pub fn known(name: &str) -> Option<&'static KnownModel> {
     KNOWN.iter().find(|model| model.name == name)
@@ -140,25 +145,7 @@ pub fn unknown(name: &str) -> ModelError {
 
 /// All known names, nearest first.
 fn nearest(name: &str) -> String {
-    let mut names: Vec<&str> = KNOWN.iter().map(|model| model.name).collect();
-    names.sort_by_key(|known| distance(&name.to_lowercase(), known));
-    names.join(", ")
-}
-
-/// Levenshtein distance in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    near::nearest(name, KNOWN.iter().map(|model| model.name)).join(", ")
 }
 
 #[cfg(test)]
@@ -195,12 +182,5 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = cache.resolve(folder.path().to_str().unwrap()).unwrap_err().to_string();
         assert!(error.contains("is a folder"), "{error}");
-    }
-
-    #[test]
-    fn distance_counts_single_edits() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("é", "e"), 1);
     }
 }

@@ -2,7 +2,7 @@
 //! once. The ids are those that each conversation gets alone.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::chat::Turn;
 use super::guard::{Layout, Markers};
@@ -12,11 +12,11 @@ use super::{ChatMessage, TextError, TextModel, TokenId, TokenizedPrompt};
 pub struct TextSession<'a> {
     model: &'a TextModel,
     /// Token ids of parts of the text between control tokens: tokens never cross one.
-    parts: HashMap<Box<str>, Rc<[TokenId]>>,
+    parts: HashMap<Box<str>, Arc<[TokenId]>>,
     /// Control tokens of conversations with nothing in them to mistake, by their roles and whether they have text.
-    skeletons: HashMap<(String, bool), Rc<[TokenId]>>,
+    skeletons: HashMap<(String, bool), Arc<[TokenId]>>,
     /// What comes before responses: a few, each before many.
-    beginnings: Vec<Rc<Beginning>>,
+    beginnings: Vec<Arc<Beginning>>,
     /// Whether the vocabulary cannot express a byte.
     missing: [bool; 256],
 }
@@ -83,13 +83,13 @@ impl<'a> TextSession<'a> {
 
     /// The part of a conversation that all responses to it share. Tokens never cross a control token, so that a prompt
     /// and the same prompt with a response share the ids up to the prompt's last one.
-    fn beginning(&mut self, before: &[ChatMessage<'_>]) -> Result<Rc<Beginning>, TextError> {
+    fn beginning(&mut self, before: &[ChatMessage<'_>]) -> Result<Arc<Beginning>, TextError> {
         let same = |known: &[(String, String)]| {
             known.len() == before.len()
                 && known.iter().zip(before).all(|((role, text), message)| role == message.role && text == message.text)
         };
         if let Some(beginning) = self.beginnings.iter().find(|beginning| same(&beginning.messages)) {
-            return Ok(Rc::clone(beginning));
+            return Ok(Arc::clone(beginning));
         }
         let layout = self.layout(before, true)?;
         let tail = layout.controls.last().map_or(0, |control| control.end);
@@ -97,8 +97,8 @@ impl<'a> TextSession<'a> {
             self.encode(&Layout { text: layout.text[..tail].to_owned(), controls: layout.controls.clone() }, 0)?;
         let rest = self.encode(&layout, tail)?;
         let messages = before.iter().map(|message| (message.role.to_owned(), message.text.to_owned())).collect();
-        let beginning = Rc::new(Beginning { messages, layout, tail, head, rest });
-        self.beginnings.push(Rc::clone(&beginning));
+        let beginning = Arc::new(Beginning { messages, layout, tail, head, rest });
+        self.beginnings.push(Arc::clone(&beginning));
         Ok(beginning)
     }
 
@@ -123,17 +123,17 @@ impl<'a> TextSession<'a> {
     }
 
     /// The control tokens of the same conversation with nothing in it to mistake: it must have the same.
-    fn skeleton(&mut self, turns: &[Turn<'_>], add_generation_prompt: bool) -> Result<Rc<[TokenId]>, TextError> {
+    fn skeleton(&mut self, turns: &[Turn<'_>], add_generation_prompt: bool) -> Result<Arc<[TokenId]>, TextError> {
         let harmless: Vec<_> = turns.iter().map(|turn| turn.with_text(harmless(&turn.text))).collect();
         // A role is letters and underscores, so that commas and colons divide.
         let kinds = harmless.iter().map(|turn| format!("{}:{},", turn.role, turn.text)).collect();
         let key = (kinds, add_generation_prompt);
         if let Some(known) = self.skeletons.get(&key) {
-            return Ok(Rc::clone(known));
+            return Ok(Arc::clone(known));
         }
         let layout = self.scan(&harmless, add_generation_prompt)?;
-        let ids: Rc<[TokenId]> = layout.controls.iter().map(|control| control.id).collect();
-        self.skeletons.insert(key, Rc::clone(&ids));
+        let ids: Arc<[TokenId]> = layout.controls.iter().map(|control| control.id).collect();
+        self.skeletons.insert(key, Arc::clone(&ids));
         Ok(ids)
     }
 
@@ -170,16 +170,16 @@ impl<'a> TextSession<'a> {
         Ok(ids)
     }
 
-    fn part(&mut self, text: &str) -> Result<Rc<[TokenId]>, TextError> {
+    fn part(&mut self, text: &str) -> Result<Arc<[TokenId]>, TextError> {
         if let Some(known) = self.parts.get(text) {
-            return Ok(Rc::clone(known));
+            return Ok(Arc::clone(known));
         }
         let tokenizer = self.model.tokenizer();
-        let ids: Rc<[TokenId]> = tokenizer.encode_plain(text)?.into();
+        let ids: Arc<[TokenId]> = tokenizer.encode_plain(text)?.into();
         if ids.iter().any(|id| tokenizer.added_tokens().contains(*id)) {
             return Err(TextError::Structure);
         }
-        self.parts.insert(text.into(), Rc::clone(&ids));
+        self.parts.insert(text.into(), Arc::clone(&ids));
         Ok(ids)
     }
 

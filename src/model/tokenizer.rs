@@ -102,8 +102,12 @@ impl Tokenizer {
         // Byte-level pieces spell each byte as one character; composing characters (NFC) makes three bytes one at most.
         let longest = plain.keys().map(|piece| piece.chars().count()).max().unwrap_or(1).max(1);
         let longest = if rules.normalizer.is_some() { 3 * longest } else { longest };
-        let bpe = BPE::builder().vocab_and_merges(plain, merges).ignore_merges(rules.ignore_merges).build();
-        let mut plain = tokenizers::Tokenizer::new(bpe.map_err(|error| fail(format!("merges: {error}")))?);
+        // Without the crate's memory of words, which is everybody's and never forgets: a word that one tenant sent would
+        // be quicker for another, and the first ten thousand words, whatever they are, would be all that it ever holds.
+        let bpe = BPE::builder().cache_capacity(0).ignore_merges(rules.ignore_merges);
+        let mut plain = tokenizers::Tokenizer::new(
+            bpe.vocab_and_merges(plain, merges).build().map_err(|error| fail(format!("merges: {error}")))?,
+        );
         plain.with_pre_tokenizer(Some(rules.pre_tokenizer));
         plain.with_normalizer(rules.normalizer);
         Ok(Self {

@@ -45,6 +45,17 @@ pub struct Conclusion {
     pub weakest_dimension: Dimension,
 }
 
+impl Conclusion {
+    /// What follows from the three dimensions: Eq. 3 and the weakest of them.
+    pub fn new(dimensions: DimensionVerdicts) -> Self {
+        Self {
+            s_prism: posterior::s_prism(&dimensions),
+            weakest_dimension: posterior::weakest(&dimensions),
+            dimensions,
+        }
+    }
+}
+
 /// Makes a candidate's verdicts. `readings` answer `candidate.prompts`, `baseline` answers [`super::Plan::baseline`].
 ///
 /// # Errors
@@ -64,11 +75,7 @@ pub fn conclude(
         interpersonal_stance: dimension(Dimension::InterpersonalStance)?,
         linguistic_style: dimension(Dimension::LinguisticStyle)?,
     };
-    Ok(Conclusion {
-        s_prism: posterior::s_prism(&dimensions),
-        weakest_dimension: posterior::weakest(&dimensions),
-        dimensions,
-    })
+    Ok(Conclusion::new(dimensions))
 }
 
 /// The readings of one dimension, calibrated as they are taken.
@@ -118,7 +125,7 @@ impl<'a> DimensionReadings<'a> {
         }
         let posterior = softmax(means).map_err(|_| self.non_finite())?;
         let label_mass = self.mean(masses)?.map(|mass| self.share(mass)).transpose()?;
-        Ok(DimensionVerdict { posterior, evidence: posterior.aligned, label_mass, label_order: orders })
+        Ok(DimensionVerdict::new(posterior, label_mass, orders))
     }
 
     /// The contrast of the aligned and the contradictory role, minus that of the content-free responses.
@@ -142,7 +149,7 @@ impl<'a> DimensionReadings<'a> {
         }
         let (Some(aligned), Some(contradictory)) = (aligned, contradictory) else { return Err(self.kind()) };
         let posterior = likelihood(aligned - contradictory, self.candidate.scale).map_err(|_| self.non_finite())?;
-        Ok(DimensionVerdict { posterior, evidence: posterior.aligned, label_mass: None, label_order: Vec::new() })
+        Ok(DimensionVerdict::new(posterior, None, Vec::new()))
     }
 
     /// The content-free readings that belong to one prompt.

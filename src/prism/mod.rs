@@ -25,4 +25,6 @@ pub use plan::{CandidatePlan, Plan, PlanError, plan};
 pub use prompt::{InversePrompt, Message, Read, Role};
 pub use request::{Candidate, Group, Turn};
 pub use template::{PromptTemplate, TemplateError};
-pub use verdict::{DimensionVerdict, DimensionVerdicts, Posterior, Provenance, TokenCounts, Verdict};
+pub use verdict::{
+    DimensionVerdict, DimensionVerdicts, Posterior, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
+};

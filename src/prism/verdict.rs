@@ -1,6 +1,6 @@
 //! The verdict: names are fixed and equal on every transport.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Dimension, Label};
 use crate::digest::Digest;
@@ -26,6 +26,13 @@ pub struct DimensionVerdict {
     pub label_mass: Option<f64>,
     /// The displayed orders that were scored, first letter first. Empty for the likelihood estimator.
     pub label_order: Vec<[Label; 3]>,
+}
+
+impl DimensionVerdict {
+    /// What follows from a posterior: Eq. 2.
+    pub fn new(posterior: Posterior, label_mass: Option<f64>, label_order: Vec<[Label; 3]>) -> Self {
+        Self { posterior, evidence: posterior.aligned, label_mass, label_order }
+    }
 }
 
 /// The three dimensions, by name.
@@ -63,13 +70,48 @@ pub struct Provenance {
 }
 
 /// Tokens of one judgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     /// Tokens of all prompts of this candidate, as if each were run alone.
     pub prompt: u64,
-    /// Tokens that went through the model for this candidate: those that no earlier candidate, no other call and no
-    /// cache had computed already. 0 for a verdict from the verdict cache.
+    /// Tokens that went through the model for this candidate: those that no earlier candidate, no other call of the same
+    /// tenant and no cache had computed already. 0 for a verdict from the verdict cache.
     pub computed: u64,
+}
+
+/// How often something stands in a text that people do not see or that imitates the model's own structure. It was judged
+/// as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TextCounts {
+    /// Control characters (C0, C1, delete) other than tab, line feed and the carriage return before one.
+    pub control: u64,
+    /// Characters that change the direction in which text is shown.
+    pub bidi: u64,
+    /// Characters that are not shown: zero width, tags, variation selectors and others that Unicode calls
+    /// default-ignorable. Joiners after letters that they shape and after emoji do not count, nor does an emoji's style.
+    pub invisible: u64,
+    /// Texts that are spelt like a control or user-defined token of the model.
+    pub special_tokens: u64,
+}
+
+impl std::iter::Sum for TextCounts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, other| Self {
+            control: sum.control + other.control,
+            bidi: sum.bidi + other.bidi,
+            invisible: sum.invisible + other.invisible,
+            special_tokens: sum.special_tokens + other.special_tokens,
+        })
+    }
+}
+
+/// What is odd about the texts of one judgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TextWarnings {
+    /// In the response.
+    pub response: TextCounts,
+    /// In the persona and the context, which a group shares.
+    pub request: TextCounts,
 }
 
 /// The judgement of one candidate response.
@@ -85,4 +127,6 @@ pub struct Verdict {
     pub tokens: TokenCounts,
     /// Whether the judgement was made for another call, or for the same text earlier in this one: nothing was computed.
     pub cached: bool,
+    /// Of this call's own texts, whether or not the verdict is from the cache.
+    pub warnings: TextWarnings,
 }

@@ -6,9 +6,10 @@ use super::{pb, status};
 use crate::numerics::Numerics;
 use crate::persona::{Persona, Polarity, Trait, TraitTarget};
 use crate::prism::{
-    Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, Turn, Verdict,
+    Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, TextCounts,
+    Turn, Verdict,
 };
-use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides};
+use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides, check_request_id};
 
 /// The fields at fault, collected so that one answer names them all.
 #[derive(Default)]
@@ -59,6 +60,13 @@ impl Wire {
             .map(|candidate| Candidate { id: candidate.id, response: candidate.response })
             .collect();
         violations.finish(Asked { group: Group { persona, context, candidates }, overrides, lane, cache })
+    }
+}
+
+/// A request's id, which is echoed and never judged.
+pub fn request_id(id: &str, violations: &mut Violations) {
+    if let Err(error) = check_request_id(id) {
+        violations.push(error.field.unwrap_or_default(), error.message);
     }
 }
 
@@ -209,7 +217,16 @@ pub fn verdict(verdict: Verdict) -> pb::Verdict {
         }),
         tokens: Some(pb::TokenCounts { prompt: verdict.tokens.prompt, computed: verdict.tokens.computed }),
         cached: verdict.cached,
+        warnings: Some(pb::TextWarnings {
+            response: Some(counts(verdict.warnings.response)),
+            request: Some(counts(verdict.warnings.request)),
+        }),
     }
+}
+
+fn counts(found: TextCounts) -> pb::TextCounts {
+    let TextCounts { control, bidi, invisible, special_tokens } = found;
+    pb::TextCounts { control, bidi, invisible, special_tokens }
 }
 
 fn dimension(verdict: DimensionVerdict) -> pb::DimensionVerdict {
@@ -303,6 +320,17 @@ mod tests {
         assert_eq!(found[4], "lane 9 is not known here; allowed are LANE_GUARD, LANE_TRAIN, LANE_BATCH");
         assert!(found[5].starts_with("cache 4 is not known here; allowed are CACHE_CONTROL_USE"));
         assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn a_request_id_that_is_too_long_is_named_with_both_numbers() {
+        let mut violations = Violations::default();
+        request_id(&"r".repeat(1024), &mut violations);
+        assert!(violations.0.is_empty());
+        request_id(&"r".repeat(1025), &mut violations);
+        let found = violations.finish(()).err().unwrap_or_default();
+        assert_eq!(found[0].field, "request_id");
+        assert_eq!(found[0].description, "it has 1025 bytes and this judge takes at most 1024: shorten it");
     }
 
     #[test]

@@ -1,33 +1,26 @@
 //! The caller's timeout (`grpc-timeout`) as a moment in time.
-//!
-//! tonic arms a timer of its own for the same header and, when it fires, drops the handler and answers CANCELLED.
-//! Ours fires a little earlier, so that the caller gets the DEADLINE_EXCEEDED that gRPC promises.
 
 use std::time::{Duration, Instant};
 
-use tonic::metadata::MetadataMap;
-use tonic::{Request, Status};
+use http::HeaderMap;
 
-/// How much earlier than tonic's timer ours fires: its resolution is 1 ms.
+/// How much earlier than the caller's timer ours fires, so that the answer is there when the caller's would end the call.
 const HEAD_START: Duration = Duration::from_millis(2);
 
 /// When the call must be answered; None if the caller sets no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(pub Option<Instant>);
 
-/// Stamps a request when its header arrives, before its message is read: tonic's timer starts there too.
-pub fn stamp(mut request: Request<()>) -> Result<Request<()>, Status> {
-    let deadline = timeout(request.metadata())
-        .map(|timeout| timeout.saturating_sub(HEAD_START))
-        // A timeout of years is none.
-        .and_then(|timeout| Instant::now().checked_add(timeout));
-    request.extensions_mut().insert(Deadline(deadline));
-    Ok(request)
+/// When a call must be answered whose headers have just come: the time for its message counts.
+pub fn of(headers: &HeaderMap) -> Option<Instant> {
+    let timeout = timeout(headers)?.saturating_sub(HEAD_START);
+    // A timeout of years is none.
+    Instant::now().checked_add(timeout)
 }
 
 /// At most eight digits and a unit; anything else is ignored, as tonic does.
-fn timeout(metadata: &MetadataMap) -> Option<Duration> {
-    let text = metadata.get("grpc-timeout")?.to_str().ok()?;
+fn timeout(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let unit = text.chars().last().filter(char::is_ascii_alphabetic)?;
     let digits = &text[..text.len() - 1];
     if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -52,9 +45,9 @@ mod tests {
     use super::*;
 
     fn read(text: &'static str) -> Option<Duration> {
-        let mut metadata = MetadataMap::new();
-        metadata.insert("grpc-timeout", tonic::metadata::MetadataValue::from_static(text));
-        timeout(&metadata)
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-timeout", http::HeaderValue::from_static(text));
+        timeout(&headers)
     }
 
     #[test]
@@ -70,9 +63,8 @@ mod tests {
 
     #[test]
     fn a_budget_below_the_head_start_is_over_at_once() {
-        let mut request = Request::new(());
-        request.metadata_mut().insert("grpc-timeout", "1m".parse().unwrap());
-        let deadline = stamp(request).unwrap().extensions().get::<Deadline>().copied().unwrap();
-        assert!(deadline.0.is_some_and(|deadline| deadline <= Instant::now()));
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-timeout", http::HeaderValue::from_static("1m"));
+        assert!(of(&headers).is_some_and(|deadline| deadline <= Instant::now()));
     }
 }

@@ -11,9 +11,10 @@ use tonic::{Extensions, Request, Response, Status};
 use super::convert::{self, Asked, Violations, Wire};
 use super::deadline::Deadline;
 use super::pb::judge_service_server::JudgeService;
-use super::{MESSAGE_LIMIT, pb, status};
+use super::{Caller, MESSAGE_LIMIT, pb, status};
 use crate::prism::Group;
-use crate::service::{Call, Cancel, ErrorCode, Health, Judge, JudgeError, JudgeInfo, OptionOverrides, Scored};
+use crate::service::{Call, Cancel, ErrorCode, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
+use crate::telemetry::{CallRecord, catalogue};
 
 /// What the server needs of a judge; tests bring their own.
 pub trait Scorer: Send + Sync + 'static {
@@ -25,6 +26,12 @@ pub trait Scorer: Send + Sync + 'static {
 
     /// See [`Judge::health`].
     fn health(&self) -> watch::Receiver<Health>;
+
+    /// See [`Judge::observe`].
+    fn observe(&self);
+
+    /// See [`Judge::load`].
+    fn load(&self) -> Load;
 }
 
 impl Scorer for Judge {
@@ -39,6 +46,14 @@ impl Scorer for Judge {
     fn health(&self) -> watch::Receiver<Health> {
         Judge::health(self)
     }
+
+    fn observe(&self) {
+        Judge::observe(self);
+    }
+
+    fn load(&self) -> Load {
+        Judge::load(self)
+    }
 }
 
 /// The service. Its judge appears when the model is loaded.
@@ -52,7 +67,10 @@ impl<S: Scorer> Grpc<S> {
     }
 
     fn judge(&self) -> Result<&S, Status> {
-        self.judge.get().map(Arc::as_ref).ok_or_else(status::loading)
+        self.judge.get().map(Arc::as_ref).ok_or_else(|| {
+            catalogue::SHED.increment(["none", "loading"]);
+            status::loading()
+        })
     }
 }
 
@@ -62,6 +80,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
+        convert::request_id(&request.request_id, &mut violations);
         let candidates = convert::one_candidate(request.candidate, &mut violations);
         let wire = Wire {
             persona: request.persona,
@@ -71,7 +90,8 @@ impl<S: Scorer> JudgeService for Grpc<S> {
             cache: request.cache,
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
-        let verdict = scored(judge, asked, &extensions)
+        let call = call("Score", &asked, &request.request_id, &extensions)?;
+        let verdict = scored(judge, asked, &call)
             .await
             .and_then(|mut results| results.pop().unwrap_or_else(|| Err(no_result())))
             .map_err(|error| status::of_error(&of_one_candidate(error)))?;
@@ -86,6 +106,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         let judge = self.judge()?;
         let (_, extensions, request) = request.into_parts();
         let mut violations = Violations::default();
+        convert::request_id(&request.request_id, &mut violations);
         let candidates = convert::candidates(request.candidates, MESSAGE_LIMIT, &mut violations);
         let wire = Wire {
             persona: request.persona,
@@ -96,7 +117,8 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         };
         let asked = wire.asked(candidates, violations).map_err(status::invalid)?;
         let ids: Vec<String> = asked.group.candidates.iter().map(|candidate| candidate.id.clone()).collect();
-        let results = scored(judge, asked, &extensions)
+        let call = call("ScoreGroup", &asked, &request.request_id, &extensions)?;
+        let results = scored(judge, asked, &call)
             .await
             .and_then(|results| if results.len() == ids.len() { Ok(results) } else { Err(no_result()) })
             .map_err(|error| status::of_error(&error))?;
@@ -113,12 +135,32 @@ impl<S: Scorer> JudgeService for Grpc<S> {
     }
 }
 
-/// Judges, with the caller's deadline. A panic is an error of this call alone.
-async fn scored<S: Scorer>(judge: &S, asked: Asked, extensions: &Extensions) -> Scored {
-    let Asked { group, overrides, lane, cache } = asked;
+/// How the call is served: what it asks for, and what the front found out about its caller.
+fn call(method: &'static str, asked: &Asked, request_id: &str, extensions: &Extensions) -> Result<Call, Status> {
+    let caller = extensions.get::<Caller>().cloned().unwrap_or_default();
+    let record = extensions.get::<CallRecord>().cloned().unwrap_or_default();
+    record.set_lane(asked.lane.name());
+    record.set_request_id(request_id);
+    caller.enter(asked.lane).map_err(|lanes| {
+        catalogue::AUTH_FAILURES.increment(["lane"]);
+        status::wrong_lane(asked.lane, &lanes)
+    })?;
     let deadline = extensions.get::<Deadline>().and_then(|deadline| deadline.0);
-    let call = Call { lane, cache, cancel: Cancel::with_deadline(deadline), ..Call::default() };
-    let mut work = pin!(judge.score(group, &overrides, &call));
+    Ok(Call {
+        lane: asked.lane,
+        cache: asked.cache,
+        tenant: caller.tenant.to_string(),
+        quota: caller.quota,
+        request_id: request_id.to_owned(),
+        method,
+        cancel: Cancel::with_deadline(deadline),
+        record,
+    })
+}
+
+/// Judges. A panic is an error of this call alone.
+async fn scored<S: Scorer>(judge: &S, asked: Asked, call: &Call) -> Scored {
+    let mut work = pin!(judge.score(asked.group, &asked.overrides, call));
     std::future::poll_fn(|context| {
         catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))).unwrap_or_else(|_| {
             tracing::error!("a judgement panicked");

@@ -1,12 +1,25 @@
-//! gRPC front end: a thin translation to `service`. It checks what only a wire message can get wrong (an unknown
-//! enumeration value, a message that is too large) and adds no rule of judging.
+//! gRPC front end: a thin translation to `service`, and what a server needs around it: connections, TLS, keys, probes,
+//! drain. It checks what only a wire message can get wrong and adds no rule of judging.
+//!
+//! A call: `accept` (connection) -> `front` (who calls, until when) -> `grpc` (messages) -> `service`.
 
-mod convert;
+mod accept;
+mod admin;
+mod calls;
+#[doc(hidden)] // Public for fuzz/ only.
+pub mod convert;
 mod deadline;
+mod front;
 mod grpc;
 mod handshake;
+mod keys;
+mod life;
+mod options;
+mod readiness;
+mod reload;
 mod run;
 mod status;
+mod tls;
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +34,10 @@ pub mod pb {
 }
 
 pub use grpc::Scorer;
-pub use run::{ServeError, ServerOptions, run};
+pub use keys::{Caller, Keys, KeysError, Refusal};
+pub use options::{Ports, ServerOptions};
+pub use run::{ServeError, run};
+pub use tls::{Tls, TlsError, TlsFiles};
 
 /// Largest message in bytes, in both directions.
 pub const MESSAGE_LIMIT: usize = 16 << 20;

@@ -7,19 +7,30 @@
 //! | `cancelled` | CANCELLED | `ErrorInfo` |
 //! | `deadline_exceeded` | DEADLINE_EXCEEDED | `ErrorInfo` |
 //! | `overloaded` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with the lane's numbers, trailer `grpc-retry-pushback-ms` |
+//! | `over_quota` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with `tokens_per_second`, trailer `grpc-retry-pushback-ms` |
 //! | `unavailable` | UNAVAILABLE | `ErrorInfo` |
 //! | `internal` | INTERNAL | `ErrorInfo` |
 //!
-//! `ErrorInfo.reason` is the code's name in upper case, `ErrorInfo.domain` is `prism-judge`.
+//! What the server itself refuses:
+//!
+//! | why | status | `ErrorInfo.reason` |
+//! |---|---|---|
+//! | no key, or one that nobody has | UNAUTHENTICATED, header `www-authenticate` | `NO_KEY`, `UNKNOWN_KEY` |
+//! | a lane that the key does not open | PERMISSION_DENIED | `LANE_NOT_ALLOWED` |
+//! | the model is loading | UNAVAILABLE | `LOADING` |
+//! | the server stops | UNAVAILABLE | `STOPPING` |
+//!
+//! Otherwise `ErrorInfo.reason` is the code's name in upper case; `ErrorInfo.domain` is `prism-judge`.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use tonic::metadata::MetadataMap;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-use super::pb;
-use crate::service::{ErrorCode, JudgeError, Overloaded};
+use super::{Refusal, pb};
+use crate::service::{ErrorCode, JudgeError, Lane, OverQuota, Overloaded, Stop};
 
 const DOMAIN: &str = "prism-judge";
 
@@ -36,17 +47,26 @@ pub fn of_error(error: &JudgeError) -> Status {
     if let Some(overload) = &error.overload {
         return overloaded(error, overload);
     }
+    if let Some(over) = &error.over_quota {
+        return over_quota(error, over);
+    }
     let (code, reason) = match error.code {
         ErrorCode::InvalidArgument => (Code::InvalidArgument, "INVALID_ARGUMENT"),
         ErrorCode::NonFinite => (Code::Internal, "NON_FINITE"),
         ErrorCode::Cancelled => (Code::Cancelled, "CANCELLED"),
         ErrorCode::DeadlineExceeded => (Code::DeadlineExceeded, "DEADLINE_EXCEEDED"),
         ErrorCode::Overloaded => (Code::ResourceExhausted, "OVERLOADED"),
+        ErrorCode::OverQuota => (Code::ResourceExhausted, "OVER_QUOTA"),
         ErrorCode::Unavailable => (Code::Unavailable, "UNAVAILABLE"),
         ErrorCode::Internal => (Code::Internal, "INTERNAL"),
     };
+    with_reason(code, reason, &error.message)
+}
+
+/// A status that names its reason and nothing else.
+fn with_reason(code: Code, reason: &str, message: &str) -> Status {
     let details = ErrorDetails::with_error_info(reason, DOMAIN, HashMap::<String, String>::new());
-    Status::with_error_details(code, short(&error.message), details)
+    Status::with_error_details(code, short(message), details)
 }
 
 /// RESOURCE_EXHAUSTED that says what is full and when to try again: in the details for people and our own clients, in
@@ -59,13 +79,23 @@ fn overloaded(error: &JudgeError, overload: &Overloaded) -> Status {
         ("queue_length", overload.pieces.to_string()),
         ("wanted_tokens", overload.wanted.to_string()),
     ];
-    let metadata = metadata.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<HashMap<_, _>>();
-    let mut details = ErrorDetails::with_retry_info(Some(overload.retry_after));
-    details.set_error_info("OVERLOADED", DOMAIN, metadata);
+    let metadata = metadata.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    try_later("OVERLOADED", &error.message, metadata, overload.retry_after)
+}
+
+/// The same for a tenant that has used up its share.
+fn over_quota(error: &JudgeError, over: &OverQuota) -> Status {
+    let metadata = HashMap::from([("tokens_per_second".to_owned(), over.rate.to_string())]);
+    try_later("OVER_QUOTA", &error.message, metadata, over.retry_after)
+}
+
+fn try_later(reason: &str, message: &str, metadata: HashMap<String, String>, pause: Duration) -> Status {
+    let mut details = ErrorDetails::with_retry_info(Some(pause));
+    details.set_error_info(reason, DOMAIN, metadata);
     let mut trailers = MetadataMap::new();
-    let pause = u64::try_from(overload.retry_after.as_millis()).unwrap_or(u64::MAX);
+    let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     trailers.insert("grpc-retry-pushback-ms", pause.into());
-    Status::with_error_details_and_metadata(Code::ResourceExhausted, short(&error.message), details, trailers)
+    Status::with_error_details_and_metadata(Code::ResourceExhausted, short(message), details, trailers)
 }
 
 /// INVALID_ARGUMENT that names every field at fault.
@@ -90,7 +120,34 @@ pub fn invalid(mut violations: Vec<FieldViolation>) -> Status {
 
 /// The judge is not there yet.
 pub fn loading() -> Status {
-    Status::unavailable("the model is loading; try again in a moment")
+    with_reason(Code::Unavailable, "LOADING", "the model is loading; try again in a moment")
+}
+
+/// The server ends.
+pub fn stopping() -> Status {
+    with_reason(Code::Unavailable, "STOPPING", "the server is stopping; try again elsewhere")
+}
+
+/// The caller's timeout passed before there was an answer.
+pub fn late() -> Status {
+    of_error(&Stop::DeadlineExceeded.into())
+}
+
+/// The caller shows no key that is known here.
+pub fn unauthenticated(refusal: Refusal) -> Status {
+    let (reason, message) = match refusal {
+        Refusal::NoKey => ("NO_KEY", "the call has no key: send the metadata `authorization: Bearer KEY`"),
+        Refusal::UnknownKey => ("UNKNOWN_KEY", "this key is not known here"),
+    };
+    let mut status = with_reason(Code::Unauthenticated, reason, message);
+    status.metadata_mut().insert("www-authenticate", MetadataValue::from_static("Bearer"));
+    status
+}
+
+/// The caller's key does not open this lane; `lanes` are those that it opens.
+pub fn wrong_lane(lane: Lane, lanes: &str) -> Status {
+    let message = format!("lane: this key does not open the {} lane; it opens {lanes}", lane.name());
+    with_reason(Code::PermissionDenied, "LANE_NOT_ALLOWED", &message)
 }
 
 /// The wire code of a candidate's error.
@@ -100,7 +157,8 @@ pub fn code(code: ErrorCode) -> pb::ErrorCode {
         ErrorCode::NonFinite => pb::ErrorCode::NonFinite,
         ErrorCode::Cancelled => pb::ErrorCode::Cancelled,
         ErrorCode::DeadlineExceeded => pb::ErrorCode::DeadlineExceeded,
-        ErrorCode::Overloaded => pb::ErrorCode::Overloaded,
+        // Both concern whole calls and are statuses; none of a call's candidates has them.
+        ErrorCode::Overloaded | ErrorCode::OverQuota => pb::ErrorCode::Overloaded,
         ErrorCode::Unavailable => pb::ErrorCode::Unavailable,
         ErrorCode::Internal => pb::ErrorCode::Internal,
     }
@@ -115,10 +173,7 @@ fn short(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::service::Lane;
 
     #[test]
     fn every_code_has_its_status() {

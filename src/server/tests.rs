@@ -25,7 +25,7 @@ use super::*;
 use crate::digest::Digest;
 use crate::prism::*;
 use crate::service::{
-    CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Numerics, OptionOverrides, Scored,
+    CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
 };
 
 /// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
@@ -85,6 +85,19 @@ impl Scorer for Fake {
 
     fn health(&self) -> watch::Receiver<Health> {
         self.health.subscribe()
+    }
+
+    fn observe(&self) {}
+
+    fn load(&self) -> Load {
+        Load {
+            lanes: [].into(),
+            active_pieces: 1,
+            kv_cache_bytes: 2,
+            kv_cache_limit_bytes: 3,
+            verdict_cache_entries: 4,
+            verdict_cache_bytes: 5,
+        }
     }
 
     fn info(&self) -> JudgeInfo {
@@ -165,6 +178,10 @@ fn verdict(id: &str) -> Verdict {
         },
         tokens: TokenCounts { prompt: 9, computed: 3 },
         cached: true,
+        warnings: TextWarnings {
+            response: TextCounts { control: 1, bidi: 2, invisible: 3, special_tokens: 4 },
+            request: TextCounts { control: 5, bidi: 6, invisible: 7, special_tokens: 8 },
+        },
     }
 }
 
@@ -185,8 +202,12 @@ impl Harness {
         let (fake, strings) = fake();
         let load = move || load.recv().unwrap().map(|()| fake);
         let shutdown = async { drop(stop_signal.await) };
-        let served =
-            tokio::spawn(run(listener, load, ServerOptions { reflection: true, ..ServerOptions::default() }, shutdown));
+        let served = tokio::spawn(run(
+            plain(listener),
+            load,
+            ServerOptions { reflection: true, ..ServerOptions::default() },
+            shutdown,
+        ));
         let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
         Self { address, channel, stop: Some(stop), served, strings }
     }
@@ -219,6 +240,10 @@ impl Harness {
         let mut watch = self.watch().await;
         while watch.message().await.unwrap().unwrap().status() != status {}
     }
+}
+
+fn plain(judge: TcpListener) -> Ports {
+    Ports { judge, admin: None }
 }
 
 fn persona() -> Option<pb::Persona> {
@@ -364,6 +389,25 @@ async fn the_lane_and_the_cache_control_of_a_call_reach_the_judge() {
 }
 
 #[tokio::test]
+async fn the_warnings_of_a_verdict_are_in_its_message() {
+    let harness = Harness::ready().await;
+    let verdict = harness.judge().score(score("hi")).await.unwrap().into_inner().verdict.unwrap();
+    let counts =
+        |control| pb::TextCounts { control, bidi: control + 1, invisible: control + 2, special_tokens: control + 3 };
+    assert_eq!(verdict.warnings, Some(pb::TextWarnings { response: Some(counts(1)), request: Some(counts(5)) }));
+}
+
+#[tokio::test]
+async fn a_request_id_that_is_too_long_is_refused_before_anything_is_judged() {
+    let harness = Harness::ready().await;
+    let long = pb::ScoreRequest { request_id: "r".repeat(1025), ..score("hi") };
+    let status = harness.judge().score(long).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().starts_with("request_id: it has 1025 bytes"), "{}", status.message());
+    assert!(harness.strings.called.try_iter().next().is_none());
+}
+
+#[tokio::test]
 async fn the_health_service_follows_the_model() {
     let harness = Harness::ready().await;
     for health in [Health::Restarting, Health::Ready, Health::Dead] {
@@ -407,8 +451,8 @@ async fn a_connection_that_never_speaks_holds_the_stop_no_longer_than_the_bound(
     let (fake, ..) = fake();
     let load = move || Ok::<_, String>(fake);
     let shutdown = async { drop(stop_signal.await) };
-    let options = ServerOptions { drain: Duration::from_millis(50), ..ServerOptions::default() };
-    let served = tokio::spawn(run(listener, load, options, shutdown));
+    let options = ServerOptions { drain_timeout: Duration::from_millis(50), ..ServerOptions::default() };
+    let served = tokio::spawn(run(plain(listener), load, options, shutdown));
     stop.send(()).unwrap();
     let started = tokio::time::Instant::now();
     assert!(served.await.unwrap().is_ok());
@@ -425,8 +469,8 @@ async fn a_connection_that_never_speaks_is_closed_and_does_not_hold_the_stop() {
     let (fake, ..) = fake();
     let load = move || Ok::<_, String>(fake);
     let shutdown = async { drop(stop_signal.await) };
-    let options = ServerOptions { greeting: Duration::from_millis(50), ..ServerOptions::default() };
-    let served = tokio::spawn(run(listener, load, options, shutdown));
+    let options = ServerOptions { handshake_timeout: Duration::from_millis(50), ..ServerOptions::default() };
+    let served = tokio::spawn(run(plain(listener), load, options, shutdown));
     for words in [&b""[..], b"PRI * HT", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
         silent.write_all(words).await.unwrap();
@@ -437,4 +481,30 @@ async fn a_connection_that_never_speaks_is_closed_and_does_not_hold_the_stop() {
     let _silent = tokio::net::TcpStream::connect(address).await.unwrap();
     stop.send(()).unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(5), served).await.unwrap().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_closed_at_once_and_its_place_comes_back() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (_stop, stop_signal) = oneshot::channel::<()>();
+    let (fake, ..) = fake();
+    let load = move || Ok::<_, String>(fake);
+    let shutdown = async { drop(stop_signal.await) };
+    let options = ServerOptions { max_connections: 1, ..ServerOptions::default() };
+    tokio::spawn(run(plain(listener), load, options, shutdown));
+    let connect = async || {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+        // The server's settings come at once, or nothing ever does.
+        let mut first = [0];
+        let spoken = stream.read(&mut first).await.is_ok_and(|bytes| bytes > 0);
+        (stream, spoken)
+    };
+    let (first, spoken) = connect().await;
+    assert!(spoken);
+    assert!(!connect().await.1);
+    drop(first);
+    let again = async { while !connect().await.1 {} };
+    assert!(tokio::time::timeout(Duration::from_secs(5), again).await.is_ok());
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::{CacheSettings, EngineSettings};
+use super::{CacheSettings, EngineSettings, LimitSettings, RedisSettings};
 use crate::numerics::Numerics;
 use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
 
@@ -29,6 +29,9 @@ pub struct JudgeConfig {
     pub overrides: OptionOverrides,
     pub engine: EngineSettings,
     pub cache: CacheSettings,
+    /// The second tier of the verdict cache.
+    pub redis: Option<RedisSettings>,
+    pub limits: LimitSettings,
 }
 
 /// Spelling of the letters at the answer slot.
@@ -73,6 +76,23 @@ impl OptionOverrides {
                 t: self.likelihood_t.unwrap_or(defaults.scale.t),
                 b: self.likelihood_b.unwrap_or(defaults.scale.b),
             },
+        }
+    }
+}
+
+impl From<Options> for OptionOverrides {
+    /// Everything set, so that no default counts.
+    fn from(options: Options) -> Self {
+        let Options { evidence, layout, label_order, calibration, persona_block, scale: LikelihoodScale { t, b } } =
+            options;
+        Self {
+            evidence: Some(evidence),
+            layout: Some(layout),
+            label_order: Some(label_order),
+            calibration: Some(calibration),
+            persona_block: Some(persona_block),
+            likelihood_t: Some(t),
+            likelihood_b: Some(b),
         }
     }
 }

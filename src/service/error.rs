@@ -1,13 +1,14 @@
 //! The errors of a judgement: each has one code, and is never a number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::OverQuota;
 use crate::engine::{EngineError, Overloaded, Stop};
 use crate::model::ModelError;
 use crate::prism::{ConcludeError, LabelSpaceError, PlanError, TemplateError};
 
 /// One code on every transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// A field of the request is wrong; the message names it and what is allowed.
@@ -18,6 +19,8 @@ pub enum ErrorCode {
     DeadlineExceeded,
     /// The call's lane is full; nothing was done.
     Overloaded,
+    /// The caller's tenant has used up its share; nothing was done.
+    OverQuota,
     /// The model is restarting, or has ended.
     Unavailable,
     /// The model thread failed.
@@ -25,12 +28,26 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// The name used in JSON and docs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "invalid_argument",
+            Self::NonFinite => "non_finite",
+            Self::Cancelled => "cancelled",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Overloaded => "overloaded",
+            Self::OverQuota => "over_quota",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal",
+        }
+    }
+
     /// Whether everybody who asks the same about a candidate gets the same error; if not, it is the caller's own.
     pub(super) fn is_everybodys(self) -> bool {
         match self {
             // An input that breaks the model breaks it for everybody: one who waits must not try in turn.
             Self::InvalidArgument | Self::NonFinite | Self::Internal => true,
-            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::Unavailable => false,
+            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::OverQuota | Self::Unavailable => false,
         }
     }
 }
@@ -45,6 +62,8 @@ pub struct JudgeError {
     pub message: String,
     /// For [`ErrorCode::Overloaded`]: what is full, and when to try again.
     pub overload: Option<Box<Overloaded>>,
+    /// For [`ErrorCode::OverQuota`]: how much there is, and when to try again.
+    pub over_quota: Option<OverQuota>,
 }
 
 impl JudgeError {
@@ -53,7 +72,7 @@ impl JudgeError {
     }
 
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, field: None, message: message.into(), overload: None }
+        Self { code, field: None, message: message.into(), overload: None, over_quota: None }
     }
 
     pub(super) fn internal(message: impl Into<String>) -> Self {
@@ -79,6 +98,12 @@ impl From<Stop> for JudgeError {
 impl From<Overloaded> for JudgeError {
     fn from(overloaded: Overloaded) -> Self {
         EngineError::Overloaded(overloaded).into()
+    }
+}
+
+impl From<OverQuota> for JudgeError {
+    fn from(over: OverQuota) -> Self {
+        Self { over_quota: Some(over), ..Self::new(ErrorCode::OverQuota, over.to_string()) }
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::limits::Limits;
 use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
 use super::wording::Wording;
-use super::{Health, JudgeConfig, OpenError, config};
+use super::{Health, JudgeConfig, OpenError, Recorder, RedisTier, arithmetic, config};
 use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
@@ -22,15 +23,20 @@ const SHORTEST_CONTEXT: usize = 512;
 /// Threads that prepare requests, at most: one is enough to keep a model busy.
 const PREPARE_THREADS: usize = 4;
 
+/// Calls of one lane that may wait to be prepared. The queue's tokens refuse long before that unless they are set high.
+const PREPARE_WAITING: usize = 8192;
+
 /// One model, one label space, one template: `Send + Sync`, shared by all front ends.
 pub struct Judge {
     pub(super) wording: Arc<Wording>,
     pub(super) options: Options,
+    pub(super) limits: Limits,
     pub(super) identity: Identity,
     pub(super) cache: VerdictCache<Shared>,
     pub(super) pool: Pool,
     pub(super) engine: Engine,
     pub(super) health: watch::Receiver<Health>,
+    pub(super) recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// What makes this judge this judge.
@@ -74,20 +80,36 @@ impl Judge {
         let model = config.model_name.clone();
         let identity = Identity { model, model_digest, parameters, threads, numerics: config.numerics, prompt };
         let limit = engine.longest_prompt();
+        let redis = match &config.redis {
+            Some(redis) => Some(RedisTier::start(redis, arithmetic::fingerprint(&engine)?).map_err(OpenError::Thread)?),
+            None => None,
+        };
         Ok(Self {
             wording: Arc::new(Wording { text, spaces, template, slot, limit }),
             options: config.overrides.over(&config::defaults(parameters)),
+            limits: Limits::new(&config.limits, limit),
             identity,
-            cache: VerdictCache::new(config.cache),
-            pool: Pool::start(threads.min(PREPARE_THREADS)).map_err(OpenError::Thread)?,
+            cache: VerdictCache::new(config.cache, redis),
+            pool: Pool::start(threads.min(PREPARE_THREADS), PREPARE_WAITING).map_err(OpenError::Thread)?,
             health: engine.health(),
             engine,
+            recorder: None,
         })
+    }
+
+    /// The same judge, and `recorder` is told of every call from now on.
+    pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// Whether the model answers, now and from now on.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.health.clone()
+    }
+
+    /// The second tier of the verdict cache, where there is one.
+    pub fn redis(&self) -> Option<&RedisTier> {
+        self.cache.second()
     }
 
     /// The digest of everything between a request and its numbers that no other field of the provenance names.
@@ -100,7 +122,8 @@ impl Judge {
             .finish()
     }
 
-    pub(super) fn provenance(&self, options: &Options) -> Provenance {
+    /// What a verdict under these options would name as its judge.
+    pub fn provenance(&self, options: &Options) -> Provenance {
         Provenance {
             model: self.identity.model.clone(),
             model_digest: self.identity.model_digest,

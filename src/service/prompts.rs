@@ -17,6 +17,10 @@ pub struct TokenPrompt {
 impl Judge {
     /// The prompts of all candidates, in order. Content-free prompts of a calibration are not among them.
     pub fn prompts(&self, group: &Group, overrides: &OptionOverrides) -> Result<Vec<TokenPrompt>, JudgeError> {
+        self.limits.check_group(group)?;
+        for (index, candidate) in group.candidates.iter().enumerate() {
+            self.limits.check_candidate(index, candidate)?;
+        }
         let wording = &*self.wording;
         let plan = plan(group, &wording.spaces, &wording.template, &overrides.over(&self.options))?;
         let mut text = wording.text.session();

@@ -1,10 +1,13 @@
 //! What a judge says of itself and of one verdict.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::wording::Wording;
-use super::{Call, Judge, JudgeError, OptionOverrides, tokens};
+use super::{Call, Judge, JudgeError, Lane, OptionOverrides, tokens};
 use crate::digest::Digest;
+use crate::engine::LaneStats;
 use crate::numerics::Numerics;
 use crate::prism::{Candidate, Dimension, Group, InversePrompt, Label, LabelSpace, Options, Read, Verdict, plan};
 
@@ -55,7 +58,54 @@ pub struct ShownLabel {
     pub description: String,
 }
 
+/// What waits and what is held, now.
+#[derive(Clone, Debug, Serialize)]
+pub struct Load {
+    pub lanes: BTreeMap<&'static str, LaneLoad>,
+    /// Pieces of work that the model is computing.
+    pub active_pieces: u64,
+    pub kv_cache_bytes: u64,
+    pub kv_cache_limit_bytes: usize,
+    pub verdict_cache_entries: u64,
+    pub verdict_cache_bytes: u64,
+}
+
+/// What one lane holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct LaneLoad {
+    /// Tokens that wait or run.
+    pub queue_tokens: usize,
+    pub queue_limit_tokens: usize,
+    /// Pieces of work that hold them.
+    pub queue_pieces: usize,
+    /// How long the oldest piece has been waiting for the model; 0 if none is.
+    pub queue_age_seconds: f64,
+}
+
 impl Judge {
+    pub fn load(&self) -> Load {
+        let engine = self.engine.stats();
+        let (verdict_cache_entries, verdict_cache_bytes) = self.cache.size();
+        let lane = |(lane, held): (Lane, LaneStats)| {
+            let LaneStats { tokens, pieces, limit, oldest } = held;
+            let load = LaneLoad {
+                queue_tokens: tokens,
+                queue_limit_tokens: limit,
+                queue_pieces: pieces,
+                queue_age_seconds: oldest.as_secs_f64(),
+            };
+            (lane.name(), load)
+        };
+        Load {
+            lanes: Lane::ALL.into_iter().zip(self.engine.lanes()).map(lane).collect(),
+            active_pieces: engine.active,
+            kv_cache_bytes: engine.kv_bytes,
+            kv_cache_limit_bytes: self.engine.kv_limit(),
+            verdict_cache_entries,
+            verdict_cache_bytes,
+        }
+    }
+
     pub fn info(&self) -> JudgeInfo {
         let (identity, backbone) = (&self.identity, self.engine.config());
         JudgeInfo {

@@ -1,14 +1,22 @@
 //! The path of one call: cache, admission, preparation, model, verdicts. Everything that a call holds (its place in a
 //! queue, its room in a lane, the leads that others wait for) is given back when its future is dropped.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
+use super::observe::{self, Watch};
+use super::pool::PoolError;
 use super::wording::Judged;
-use super::{CacheControl, Call, ErrorCode, Health, Judge, JudgeError, OptionOverrides};
+use super::{CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, OptionOverrides, Recorder, warnings};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
-use crate::engine::Stop;
-use crate::prism::{EvidenceKind, Group, LabelOrder, Options, Provenance, TokenCounts, Verdict};
+use crate::engine::Realm;
+use crate::prism::{
+    EvidenceKind, Group, LabelOrder, Options, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
+};
+use crate::telemetry::Stage;
+use crate::telemetry::catalogue::{CONTROL_TEXT, SHED};
 
 /// One result per candidate, in order; the outer error concerns the whole request.
 pub type Scored = Result<Vec<Result<Verdict, JudgeError>>, JudgeError>;
@@ -17,16 +25,26 @@ pub type Scored = Result<Vec<Result<Verdict, JudgeError>>, JudgeError>;
 pub(super) type Shared = (usize, JudgeError);
 
 impl Judge {
-    /// Judges a group. Needs a tokio runtime with timers if the call has a deadline; a call that the verdict cache
-    /// answers is ready at once.
+    /// Judges a group. Needs a tokio runtime with timers if the call has a deadline or the judge a Redis; a call that the
+    /// verdict cache in memory answers is ready at once.
     pub async fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        call.cancel.check()?;
+        let watch = Watch::begin(call, group.candidates.len());
+        let scored = self.ask(group, overrides, call).await;
+        watch.end(&scored);
+        scored
+    }
+
+    async fn ask(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
+        self.limits.check_group(&group)?;
         let options = overrides.over(&self.options);
-        let asked = Asked { judge: self, provenance: self.provenance(&options), options, group: Arc::new(group), call };
-        tokio::select! {
-            biased;
-            scored = asked.score() => scored,
-            stop = call.cancel.stopped() => Err(stop.into()),
+        let odd = warnings::of_request(&group, self.wording.text.tokenizer().added_tokens());
+        report(odd);
+        let asked =
+            Asked { judge: self, provenance: self.provenance(&options), options, odd, group: Arc::new(group), call };
+        let scored = asked.score_in_time().await;
+        match &self.recorder {
+            None => scored,
+            Some(recorder) => asked.record(&**recorder, overrides, scored).await,
         }
     }
 
@@ -38,63 +56,127 @@ impl Judge {
     }
 }
 
+/// Counts for the whole process.
+fn report(found: TextCounts) {
+    let TextCounts { control, bidi, invisible, special_tokens } = found;
+    for (kind, count) in
+        [("control", control), ("bidi", bidi), ("invisible", invisible), ("special_token", special_tokens)]
+    {
+        if count > 0 {
+            CONTROL_TEXT.add([kind], count);
+        }
+    }
+}
+
 /// One call under way.
 struct Asked<'a> {
     judge: &'a Judge,
     provenance: Provenance,
     options: Options,
+    /// What is odd about the persona and the context.
+    odd: TextCounts,
     group: Arc<Group>,
     call: &'a Call,
 }
 
+/// A place for each candidate's result.
+type Results = Vec<Option<Result<Verdict, JudgeError>>>;
+
 impl Asked<'_> {
+    async fn score_in_time(&self) -> Scored {
+        self.call.cancel.check()?;
+        tokio::select! {
+            biased;
+            scored = self.score() => scored,
+            stop = self.call.cancel.stopped() => Err(stop.into()),
+        }
+    }
+
+    /// Tells the recorder how the call ended. What it refuses is not handed out.
+    async fn record(&self, recorder: &dyn Recorder, overrides: &OptionOverrides, scored: Scored) -> Scored {
+        let Call { lane, cache, tenant, request_id, method, cancel, .. } = self.call;
+        let recording = recorder.record(Finished {
+            request_id: request_id.clone(),
+            tenant: tenant.clone(),
+            method,
+            lane: *lane,
+            cache: *cache,
+            group: Arc::clone(&self.group),
+            overrides: *overrides,
+            options: self.options,
+            judge: self.provenance.clone(),
+            answer_slot: self.judge.wording.slot.letters,
+            scored: scored.clone(),
+        });
+        tokio::select! {
+            biased;
+            recorded = recording => recorded.and(scored),
+            stop = cancel.stopped() => Err(stop.into()),
+        }
+    }
+
     async fn score(&self) -> Scored {
-        let cache = &self.judge.cache;
-        let all: Vec<usize> = (0..self.group.candidates.len()).collect();
+        let candidates = &self.group.candidates;
+        let check = |index| self.judge.limits.check_candidate(index, &candidates[index]);
+        // A candidate that is too large fails by itself, before it is looked at any further.
+        let mut results: Results = (0..candidates.len()).map(|index| check(index).err().map(Err)).collect();
+        let open: Vec<usize> = (0..candidates.len()).filter(|index| results[*index].is_none()).collect();
         match self.call.cache {
             // Without a candidate nothing can be looked up; preparing says what is wrong.
-            CacheControl::Use if !all.is_empty() => self.shared(all).await,
+            _ if candidates.is_empty() => drop(self.compute(&open).await?),
+            _ if open.is_empty() => {}
+            CacheControl::Use => self.shared(open, &mut results).await?,
             CacheControl::Refresh => {
                 let key = self.key();
-                let keep = |(index, judged): (usize, Result<Judged, JudgeError>)| {
-                    let judged = judged?;
-                    let judgement = Arc::new(judged.judgement);
-                    cache.keep(key.candidate(&self.group.candidates[index]), &judgement);
-                    Ok(self.verdict(index, &judgement, Some(judged.computed)))
-                };
-                Ok(self.compute(&all).await?.into_iter().enumerate().map(keep).collect())
+                for (index, judged) in open.iter().zip(self.compute(&open).await?) {
+                    results[*index] = Some(judged.map(|judged| {
+                        let judgement = Arc::new(judged.judgement);
+                        self.judge.cache.keep(key.candidate(&candidates[*index]), &judgement);
+                        self.verdict(*index, &judgement, Some(judged.computed))
+                    }));
+                }
             }
-            CacheControl::Use | CacheControl::Off => {
-                let verdict = |(index, judged): (usize, Result<Judged, JudgeError>)| {
-                    judged.map(|judged| self.verdict(index, &judged.judgement, Some(judged.computed)))
-                };
-                Ok(self.compute(&all).await?.into_iter().enumerate().map(verdict).collect())
+            CacheControl::Off => {
+                for (index, judged) in open.iter().zip(self.compute(&open).await?) {
+                    let verdict = |judged: Judged| self.verdict(*index, &judged.judgement, Some(judged.computed));
+                    results[*index] = Some(judged.map(verdict));
+                }
             }
         }
+        let missing = || Err(JudgeError::internal("a candidate was forgotten"));
+        Ok(results.into_iter().map(|result| result.unwrap_or_else(missing)).collect())
     }
 
     /// Takes what the cache has, computes what nobody else computes, and waits for the rest. A leader that gave up
     /// leaves its followers open; they look again.
-    async fn shared(&self, mut open: Vec<usize>) -> Scored {
+    async fn shared(&self, mut open: Vec<usize>, results: &mut Results) -> Result<(), JudgeError> {
         let cache = &self.judge.cache;
         let key = self.key();
-        let keys: Vec<Digest> = self.group.candidates.iter().map(|candidate| key.candidate(candidate)).collect();
+        let keys: HashMap<usize, Digest> =
+            open.iter().map(|index| (*index, key.candidate(&self.group.candidates[*index]))).collect();
         let rank = Rank(self.call.lane as u8);
-        let mut results: Vec<Option<Result<Verdict, JudgeError>>> = Vec::new();
-        results.resize_with(keys.len(), || None);
         while !open.is_empty() {
-            let (mut wanted, mut leads, mut follows) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut first, mut follows) = (Vec::new(), Vec::new());
             for index in open.drain(..) {
-                match cache.seat(keys[index], rank) {
+                let seat = cache.seat(keys[&index], rank);
+                observe::lookup(&seat);
+                match seat {
                     Seat::Hit(judgement) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
-                    Seat::Lead(lead) => {
-                        wanted.push(index);
-                        leads.push(lead);
-                    }
+                    Seat::Lead(lead) => first.push((index, lead)),
                     Seat::Follow(follow) => follows.push((index, follow)),
                 }
             }
             // Own leads come to their end before anybody is waited for: callers never wait for each other in a circle.
+            let (mut wanted, mut leads) = (Vec::new(), Vec::new());
+            for (index, recalled) in cache.recall(first).await {
+                match recalled {
+                    Ok(judgement) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
+                    Err(lead) => {
+                        wanted.push(index);
+                        leads.push(lead);
+                    }
+                }
+            }
             if !wanted.is_empty() {
                 let computed = self.compute(&wanted).await?;
                 for ((index, lead), judged) in wanted.into_iter().zip(leads).zip(computed) {
@@ -114,6 +196,7 @@ impl Asked<'_> {
                 }
             }
             for (index, follow) in follows {
+                self.call.record.enter(Stage::Follow);
                 match follow.outcome().await {
                     Some(Ok(judgement)) => results[index] = Some(Ok(self.verdict(index, &judgement, None))),
                     Some(Err((theirs, error))) => results[index] = Some(Err(error.moved(theirs, index))),
@@ -121,8 +204,7 @@ impl Asked<'_> {
                 }
             }
         }
-        let missing = || Err(JudgeError::internal("a candidate was forgotten"));
-        Ok(results.into_iter().map(|result| result.unwrap_or_else(missing)).collect())
+        Ok(())
     }
 
     /// Judges the candidates at `wanted`, past the cache.
@@ -132,25 +214,63 @@ impl Asked<'_> {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
         }
         let group = self.only(wanted);
-        let Call { lane, cancel, .. } = self.call;
-        let permit = engine.admit(*lane, wording.estimate(&group, &self.options))?;
+        let Call { lane, cancel, quota, record, tenant, .. } = self.call;
+        let estimate = wording.estimate(&group, &self.options);
+        let permit = engine.admit(*lane, estimate).inspect_err(observe::lane_full)?;
+        // Last: what a full lane refuses costs the tenant nothing.
+        let taken = quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()));
+        taken.inspect_err(|_| observe::over_quota(*lane))?;
         let job = {
             let (wording, options, cancel) = (Arc::clone(wording), self.options, cancel.clone());
-            move |waited_for: &dyn Fn() -> bool| {
-                wording.prepare(&group, &options, &|| {
-                    cancel.check()?;
-                    if waited_for() { Ok(()) } else { Err(Stop::Cancelled.into()) }
-                })
+            let (record, realm, asked) = (record.clone(), Realm::of(tenant), Instant::now());
+            async move {
+                record.spent("prepare_wait", asked.elapsed());
+                let started = Instant::now();
+                let prepared = wording.prepare(&group, &options, realm, &cancel).await;
+                record.spent("prepare", started.elapsed());
+                prepared
             }
         };
-        let (work, prepared) = pool.run(*lane, job).await??;
-        let answers = if work.is_empty() { Vec::new() } else { engine.submit(permit, work, cancel)?.wait().await? };
+        record.enter(Stage::Prepare);
+        let prepared = pool.run(*lane, job).await.map_err(|error| self.unprepared(error, estimate))?;
+        let (mut work, prepared) = prepared?;
+        if let Some(quota) = quota {
+            quota.settle(estimate, work.tokens());
+        }
+        work.record = record.clone();
+        record.enter(Stage::Queue);
+        let answers = if work.is_empty() {
+            Vec::new()
+        } else {
+            engine.submit(permit, work, cancel).inspect_err(observe::refused)?.wait().await?
+        };
+        record.enter(Stage::Other);
         let judged = prepared.conclude(&answers)?;
         // The candidates were numbered among themselves.
         let renumber = |(at, judged): (usize, Result<Judged, JudgeError>)| {
             judged.map_err(|error| error.moved(at, wanted.get(at).copied().unwrap_or(at)))
         };
         Ok(judged.into_iter().enumerate().map(renumber).collect())
+    }
+
+    /// Why a call of about `tokens` could not be prepared.
+    fn unprepared(&self, error: PoolError, tokens: usize) -> JudgeError {
+        match error {
+            PoolError::Full(waiting) => {
+                let overloaded = self.judge.engine.refuse(self.call.lane, tokens);
+                SHED.increment([overloaded.lane.name(), "prepare_full"]);
+                let message = format!(
+                    "the {} lane is full: {waiting} calls wait to be prepared; try again in {} ms",
+                    overloaded.lane.name(),
+                    overloaded.retry_after.as_millis()
+                );
+                JudgeError { message, ..overloaded.into() }
+            }
+            PoolError::Panicked => {
+                tracing::error!("a request could not be prepared: its job panicked");
+                JudgeError::internal("the judge failed on this request")
+            }
+        }
     }
 
     /// The group with the candidates at `wanted` alone.
@@ -179,14 +299,19 @@ impl Asked<'_> {
     /// The verdict of the candidate at `index`; `computed` is None for a judgement that was made for somebody else.
     fn verdict(&self, index: usize, judgement: &Judgement, computed: Option<u64>) -> Verdict {
         let Judgement { conclusion, prompt_tokens } = judgement;
+        observe::verdict(&self.call.record, judgement, computed);
+        let candidate = &self.group.candidates[index];
+        let response = warnings::of_text(&candidate.response, self.judge.wording.text.tokenizer().added_tokens());
+        report(response);
         Verdict {
-            id: self.group.candidates[index].id.clone(),
+            id: candidate.id.clone(),
             s_prism: conclusion.s_prism,
             dimensions: conclusion.dimensions.clone(),
             weakest_dimension: conclusion.weakest_dimension,
             judge: self.provenance.clone(),
             tokens: TokenCounts { prompt: *prompt_tokens, computed: computed.unwrap_or(0) },
             cached: computed.is_none(),
+            warnings: TextWarnings { response, request: self.odd },
         }
     }
 }

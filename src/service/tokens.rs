@@ -4,6 +4,7 @@ use super::{ErrorCode, JudgeError};
 use crate::engine::{Prompt, Read as TokenRead, Reading as TokenReading};
 use crate::model::{ChatMessage, TextSession, TokenId, TokenizedPrompt};
 use crate::prism::{InversePrompt, Read, Reading};
+use crate::telemetry::catalogue::LIMIT_REFUSALS;
 
 /// Renders and tokenises one inverse prompt. One of more than `limit` tokens is an error with both numbers; a text that
 /// must have more is refused before the work of tokenising it.
@@ -14,6 +15,7 @@ pub fn tokenize(
 ) -> Result<TokenizedPrompt, JudgeError> {
     let refuse = |message: String| Err(JudgeError::new(ErrorCode::InvalidArgument, message));
     let too_long = |count: String| {
+        LIMIT_REFUSALS.increment(["tokens"]);
         refuse(format!(
             "the prompt has {count} tokens and this judge reads at most {limit}: shorten the response, the context or \
              the persona"

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::slot::Slot;
-use super::{JudgeError, tokens};
+use super::{Cancel, JudgeError, pool, tokens};
 use crate::cache::Judgement;
-use crate::engine::{EngineError, Prompt, Reading as TokenReading, Work};
+use crate::engine::{EngineError, Prompt, Reading as TokenReading, Realm, Work};
 use crate::model::{TextModel, TextSession};
 use crate::prism::{
     CandidatePlan, EvidenceKind, Group, InversePrompt, LabelOrder, LabelSpaces, Layout, Options, PromptTemplate,
@@ -40,18 +40,22 @@ pub struct Judged {
 }
 
 impl Wording {
-    /// Plans and tokenises a group; `check` is asked between candidates whether to go on.
-    pub fn prepare(
+    /// Plans and tokenises a group, as a job of the pool: it gives its thread up between candidates, and goes on unless
+    /// `cancel` says otherwise.
+    pub async fn prepare(
         &self,
         group: &Group,
         options: &Options,
-        check: &dyn Fn() -> Result<(), JudgeError>,
+        realm: Realm,
+        cancel: &Cancel,
     ) -> Result<(Work, Prepared), JudgeError> {
+        cancel.check()?;
         let plan = plan(group, &self.spaces, &self.template, options)?;
-        let mut desk = Desk { wording: self, text: self.text.session(), work: Work::default(), lengths: Vec::new() };
+        let mut desk = Desk { wording: self, text: self.text.session(), work: Work::of(realm), lengths: Vec::new() };
         let mut candidates: Vec<Planned> = Vec::with_capacity(plan.len());
         for (index, candidate) in plan.candidates().enumerate() {
-            check()?;
+            pool::pass().await;
+            cancel.check()?;
             candidates.push(candidate.map_err(JudgeError::from).and_then(|mut candidate| {
                 let range = desk.add(&candidate.prompts, &format!("candidates[{index}].response"))?;
                 // Rendered text is not needed any more; ten thousand candidates of it would be.

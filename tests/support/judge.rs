@@ -7,8 +7,8 @@ use prism_judge::model::registry::DEFAULT_MODEL;
 use prism_judge::persona::{Persona, Polarity, Trait, TraitTarget};
 use prism_judge::prism::{Candidate, Dimension, EvidenceKind, Group, LabelOrder, Turn, Verdict};
 use prism_judge::service::{
-    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, Numerics,
-    OptionOverrides,
+    AnswerSlot, CacheControl, CacheSettings, Call, EngineSettings, Judge, JudgeConfig, JudgeError, LimitSettings,
+    Numerics, OptionOverrides,
 };
 
 /// One judge for all tests of a file; None where the backbone is missing.
@@ -27,6 +27,8 @@ pub fn config(path: PathBuf) -> JudgeConfig {
         overrides: OptionOverrides::default(),
         engine: EngineSettings::default(),
         cache: CacheSettings::default(),
+        redis: None,
+        limits: LimitSettings::default(),
     }
 }
 

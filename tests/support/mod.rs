@@ -2,7 +2,10 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod cli;
+pub mod hostile;
 pub mod judge;
+pub mod redis;
+pub mod server;
 pub mod tiny;
 
 use std::path::PathBuf;

@@ -1,0 +1,144 @@
+//! The accept loop of the gRPC port and the life of one connection.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::server::TlsStream;
+
+use super::calls::Calls;
+use super::front::Front;
+use super::handshake::{Greeting, HTTP2_WORDS};
+use super::life::{Life, Phase};
+use super::{ServerOptions, Tls, tls};
+use crate::telemetry::catalogue;
+
+/// Cancelled calls that may wait on one connection. h2 closes the connection above 20, which a client that cancels a
+/// batch reaches in normal work.
+const RESETS: usize = 1024;
+
+/// How often a connection without traffic is asked whether it lives, and how long it may take to say so.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(20);
+
+/// How long a connection without calls may stay after the goodbye, for calls that crossed it on the wire.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// How long the loop rests when the system has no file for a connection.
+pub const REST: Duration = Duration::from_millis(100);
+
+/// Takes connections until the drain begins and ends when the last of them does. Dropped, it cuts them off.
+pub async fn accept(listener: TcpListener, front: Front, options: ServerOptions, life: Life) {
+    let room = Arc::new(Semaphore::new(options.max_connections));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = life.reached(Phase::Draining) => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    catalogue::CONNECTIONS_ACCEPTED.increment([]);
+                    let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+                        catalogue::CONNECTIONS_REFUSED.increment(["limit"]);
+                        tracing::warn!("{peer} is refused: {} connections are open", options.max_connections);
+                        continue;
+                    };
+                    let connection = Connection { front: front.clone(), options: options.clone(), life: life.clone() };
+                    connections.spawn(async move {
+                        let _open = (place, catalogue::CONNECTIONS.hold([]));
+                        connection.open(stream).await;
+                    });
+                }
+                Err(error) => {
+                    catalogue::CONNECTIONS_REFUSED.increment(["accept_error"]);
+                    tracing::warn!("a connection cannot be taken: {error}");
+                    tokio::time::sleep(REST).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// What a connection needs.
+struct Connection {
+    front: Front,
+    options: ServerOptions,
+    life: Life,
+}
+
+impl Connection {
+    async fn open(self, stream: TcpStream) {
+        // Without TCP_NODELAY a small answer can wait 40 ms for an acknowledgement. A connection that has gone by now
+        // says so when it is read.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.options.tls.clone() else { return self.serve(stream).await };
+        if let Some(stream) = self.encrypt(&tls, stream).await {
+            self.serve(stream).await;
+        }
+    }
+
+    async fn encrypt(&self, tls: &Tls, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+        let shaken = tokio::time::timeout(self.options.handshake_timeout, tls.acceptor().accept(stream));
+        let reason = tokio::select! {
+            () = self.life.reached(Phase::Draining) => return None,
+            shaken = shaken => match shaken {
+                Ok(Ok(stream)) => return Some(stream),
+                Ok(Err(error)) => {
+                    tracing::debug!("a TLS handshake failed: {error}");
+                    tls::reason(&error)
+                }
+                Err(_) => "timeout",
+            },
+        };
+        catalogue::TLS_FAILURES.increment([reason]);
+        catalogue::CONNECTIONS_REFUSED.increment(["tls"]);
+        None
+    }
+
+    /// HTTP/2 until the client leaves, or until the server drains and the calls in flight are done.
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let Self { front, options, life } = self;
+        let calls = Calls::new();
+        let service = {
+            let calls = calls.clone();
+            service_fn(move |request: Request<Incoming>| front.clone().answer(request, calls.clone()))
+        };
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(options.max_streams)
+            .max_pending_accept_reset_streams(RESETS)
+            // A call that is refused before its message is read counts as one: a proxy's connection must not end because
+            // one of its clients has a wrong key. What such calls can cost is bounded by streams and lanes.
+            .max_local_error_reset_streams(None)
+            .keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE_ANSWER)
+            .serve_connection(TokioIo::new(Greeting::new(stream, HTTP2_WORDS, options.handshake_timeout)), service);
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = life.reached(Phase::Draining) => {
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    // Dropped: a client that does not answer the goodbye must not hold up the stop.
+                    () = calls.idle_for(GOODBYE) => Ok(()),
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!("a connection ended: {error}");
+        }
+    }
+}
