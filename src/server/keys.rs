@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
+use super::watched::Watched;
 use crate::digest::Digest;
 use crate::service::{Lane, Quota};
 
@@ -67,9 +67,7 @@ pub struct KeysError {
 /// The keys of a file.
 pub struct Keys {
     file: PathBuf,
-    now: ArcSwap<Vec<Entry>>,
-    /// What the file held when it was last looked at, whether or not it was any good.
-    seen: Mutex<Digest>,
+    entries: Watched<Vec<Entry>>,
 }
 
 struct Entry {
@@ -110,8 +108,7 @@ impl Keys {
     pub fn open(file: &Path) -> Result<Self, KeysError> {
         let text = read(file)?;
         let entries = parse(&text, &[]).map_err(|reason| error(file, reason))?;
-        let seen = Mutex::new(Digest::of_bytes(text.as_bytes()));
-        Ok(Self { file: file.to_owned(), now: ArcSwap::from_pointee(entries), seen })
+        Ok(Self { file: file.to_owned(), entries: Watched::new(entries, Digest::of_bytes(text.as_bytes())) })
     }
 
     /// How many keys a file with this text has.
@@ -131,7 +128,7 @@ impl Keys {
         };
         let digest = Digest::of_bytes(key);
         let mut caller = Err(Refusal::UnknownKey);
-        for entry in self.now.load().iter() {
+        for entry in self.entries.now().iter() {
             if bool::from(entry.digest.ct_eq(digest.as_bytes())) {
                 caller = Ok(entry.caller.clone());
             }
@@ -145,15 +142,8 @@ impl Keys {
     /// The file is unreadable or wrong: once for each change, and the keys that were there stay.
     pub fn reload(&self) -> Result<bool, KeysError> {
         let text = read(&self.file)?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let digest = Digest::of_bytes(text.as_bytes());
-        if *seen == digest {
-            return Ok(false);
-        }
-        *seen = digest;
-        let entries = parse(&text, &self.now.load()).map_err(|reason| error(&self.file, reason))?;
-        self.now.store(Arc::new(entries));
-        Ok(true)
+        let contents = Digest::of_bytes(text.as_bytes());
+        self.entries.renew(contents, |before| parse(&text, before).map_err(|reason| error(&self.file, reason)))
     }
 }
 

@@ -20,6 +20,7 @@ mod reload;
 mod run;
 mod status;
 mod tls;
+mod watched;
 
 #[cfg(test)]
 mod tests;

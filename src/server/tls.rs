@@ -1,10 +1,9 @@
 //! Certificates: read whole, checked as a pair, and exchanged while the server runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use arc_swap::ArcSwap;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -12,6 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{Error, RootCertStore, ServerConfig};
 
+use super::watched::Watched;
 use crate::digest::Digest;
 
 /// Where the certificates are.
@@ -42,9 +42,7 @@ impl TlsError {
 /// The server's side of TLS.
 pub struct Tls {
     files: TlsFiles,
-    now: ArcSwap<Loaded>,
-    /// What the files held when they were last looked at, whether or not it was any good.
-    seen: Mutex<Digest>,
+    loaded: Watched<Loaded>,
 }
 
 struct Loaded {
@@ -63,17 +61,17 @@ impl Tls {
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let contents = Contents::read(&files)?;
         let loaded = contents.load(&files)?;
-        Ok(Self { files, seen: Mutex::new(contents.digest()), now: ArcSwap::from_pointee(loaded) })
+        Ok(Self { files, loaded: Watched::new(loaded, contents.digest()) })
     }
 
     /// For the next connection.
     pub fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.now.load().config))
+        TlsAcceptor::from(Arc::clone(&self.loaded.now().config))
     }
 
     /// When the server's certificate ends.
     pub fn expires(&self) -> SystemTime {
-        self.now.load().expires
+        self.loaded.now().expires
     }
 
     /// Takes what the files hold now, for connections from now on; whether that was something new. Blocks.
@@ -83,14 +81,7 @@ impl Tls {
     /// being written is such a case, and the next look finds it whole.
     pub fn reload(&self) -> Result<bool, TlsError> {
         let contents = Contents::read(&self.files)?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let digest = contents.digest();
-        if *seen == digest {
-            return Ok(false);
-        }
-        *seen = digest;
-        self.now.store(Arc::new(contents.load(&self.files)?));
-        Ok(true)
+        self.loaded.renew(contents.digest(), |_| contents.load(&self.files))
     }
 }
 
