@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -28,6 +29,8 @@ if pid == 0:
         except PrismJudgeError as error:
             told += "forked" in str(error)
     client.close()
+    del client
+    gc.collect()
     os._exit(0 if told == 3 else 1)
 assert os.waitpid(pid, 0)[1] == 0
 client.info()
