@@ -81,6 +81,7 @@ fn comes_again(code: ErrorCode) -> bool {
         | ErrorCode::Overloaded
         | ErrorCode::OverQuota
         | ErrorCode::Unavailable
+        | ErrorCode::NotFound
         | ErrorCode::Internal => false,
     }
 }

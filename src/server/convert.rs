@@ -26,9 +26,17 @@ impl Violations {
     }
 }
 
-/// The parts of a request that both methods share.
+/// Whose persona a request judges by.
+pub enum Who {
+    /// What the request says; None: nothing.
+    Inline(Option<pb::Persona>),
+    /// What the judge knows by the id that the request gives.
+    Named(Persona),
+}
+
+/// The parts of a request that all methods share.
 pub struct Wire {
-    pub persona: Option<pb::Persona>,
+    pub who: Who,
     pub context: Vec<pb::Turn>,
     pub options: Option<pb::Options>,
     pub lane: i32,
@@ -50,7 +58,10 @@ impl Wire {
         candidates: Vec<pb::Candidate>,
         mut violations: Violations,
     ) -> Result<Asked, Vec<FieldViolation>> {
-        let persona = persona(self.persona.unwrap_or_default(), &mut violations);
+        let persona = match self.who {
+            Who::Inline(wire) => persona(wire.unwrap_or_default(), &mut violations),
+            Who::Named(persona) => persona,
+        };
         let overrides = options(self.options.unwrap_or_default(), &mut violations);
         let lane = optional(Some(self.lane), "lane", &mut violations).unwrap_or_default();
         let cache = optional(Some(self.cache), "cache", &mut violations).unwrap_or_default();
@@ -182,14 +193,21 @@ pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> 
     use pb::candidate_result::Result as Wire;
     let result = match result {
         Ok(found) => Wire::Verdict(verdict(found)),
-        Err(error) => Wire::Error(pb::JudgeError {
-            code: status::code(error.code) as i32,
-            message: error.message,
-            field: error.field.unwrap_or_default(),
-        }),
+        Err(found) => Wire::Error(error(found)),
     };
     // A message holds far fewer candidates than u32 counts.
-    pb::CandidateResult { id, index: u32::try_from(index).unwrap_or(u32::MAX), result: Some(result) }
+    pb::CandidateResult { id, index: u32::try_from(index).unwrap_or(u32::MAX), result: Some(result), reward: None }
+}
+
+/// An error in the place of a verdict.
+pub fn error(error: JudgeError) -> pb::JudgeError {
+    let retry_after = error.retry_after().map(|pause| u32::try_from(pause.as_millis()).unwrap_or(u32::MAX));
+    pb::JudgeError {
+        code: status::code(error.code) as i32,
+        message: error.message,
+        field: error.field.unwrap_or_default(),
+        retry_after_ms: retry_after,
+    }
 }
 
 /// A verdict, field by field.
@@ -299,10 +317,10 @@ mod tests {
     #[test]
     fn every_wrong_field_is_collected_and_told_what_is_allowed() {
         let wire = Wire {
-            persona: Some(pb::Persona {
+            who: Who::Inline(Some(pb::Persona {
                 traits: vec![pb::TraitTarget { r#trait: 17, polarity: 0 }],
                 ..pb::Persona::default()
-            }),
+            })),
             context: Vec::new(),
             options: Some(pb::Options { layout: Some(-1), evidence: Some(0), ..pb::Options::default() }),
             lane: 9,
@@ -335,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_call_that_names_no_lane_and_no_cache_control_trains_and_uses_the_cache() {
-        let wire = Wire { persona: None, context: Vec::new(), options: None, lane: 0, cache: 0 };
+        let wire = Wire { who: Who::Inline(None), context: Vec::new(), options: None, lane: 0, cache: 0 };
         let asked = wire.asked(Vec::new(), Violations::default()).ok().map(|asked| (asked.lane, asked.cache));
         assert_eq!(asked, Some((Lane::Train, CacheControl::Use)));
     }

@@ -27,8 +27,9 @@ mod tests;
 
 /// Messages, client and server generated from `proto/prism/judge/v1/judge.proto`.
 pub mod pb {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::large_enum_variant)]
+    #![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     tonic::include_proto!("prism.judge.v1");
+    include!(concat!(env!("OUT_DIR"), "/prism.judge.v1.serde.rs"));
 
     /// The compiled contract, for reflection.
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

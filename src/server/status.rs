@@ -9,6 +9,7 @@
 //! | `overloaded` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with the lane's numbers, trailer `grpc-retry-pushback-ms` |
 //! | `over_quota` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with `tokens_per_second`, trailer `grpc-retry-pushback-ms` |
 //! | `unavailable` | UNAVAILABLE | `ErrorInfo` |
+//! | `not_found` | NOT_FOUND | `ErrorInfo` |
 //! | `internal` | INTERNAL | `ErrorInfo` |
 //!
 //! What the server itself refuses:
@@ -58,6 +59,7 @@ pub fn of_error(error: &JudgeError) -> Status {
         ErrorCode::Overloaded => (Code::ResourceExhausted, "OVERLOADED"),
         ErrorCode::OverQuota => (Code::ResourceExhausted, "OVER_QUOTA"),
         ErrorCode::Unavailable => (Code::Unavailable, "UNAVAILABLE"),
+        ErrorCode::NotFound => (Code::NotFound, "NOT_FOUND"),
         ErrorCode::Internal => (Code::Internal, "INTERNAL"),
     };
     with_reason(code, reason, &error.message)
@@ -157,9 +159,10 @@ pub fn code(code: ErrorCode) -> pb::ErrorCode {
         ErrorCode::NonFinite => pb::ErrorCode::NonFinite,
         ErrorCode::Cancelled => pb::ErrorCode::Cancelled,
         ErrorCode::DeadlineExceeded => pb::ErrorCode::DeadlineExceeded,
-        // Both concern whole calls and are statuses; none of a call's candidates has them.
-        ErrorCode::Overloaded | ErrorCode::OverQuota => pb::ErrorCode::Overloaded,
+        ErrorCode::Overloaded => pb::ErrorCode::Overloaded,
+        ErrorCode::OverQuota => pb::ErrorCode::OverQuota,
         ErrorCode::Unavailable => pb::ErrorCode::Unavailable,
+        ErrorCode::NotFound => pb::ErrorCode::NotFound,
         ErrorCode::Internal => pb::ErrorCode::Internal,
     }
 }

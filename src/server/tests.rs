@@ -23,6 +23,7 @@ use super::pb::judge_service_client::JudgeServiceClient;
 use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
+use crate::persona::Persona;
 use crate::prism::*;
 use crate::service::{
     CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
@@ -85,6 +86,10 @@ impl Scorer for Fake {
 
     fn health(&self) -> watch::Receiver<Health> {
         self.health.subscribe()
+    }
+
+    fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
+        Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}")))
     }
 
     fn observe(&self) {}

@@ -9,12 +9,13 @@ use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
 use super::wording::Wording;
-use super::{Health, JudgeConfig, OpenError, Recorder, RedisTier, arithmetic, config};
+use super::{ErrorCode, Health, JudgeConfig, JudgeError, OpenError, Recorder, RedisTier, arithmetic, config};
 use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
 use crate::model::{Decoder, Gguf, TextModel};
 use crate::numerics::Numerics;
+use crate::persona::Persona;
 use crate::prism::{LabelSpaces, Options, PromptTemplate, Provenance};
 
 /// Tokens that a prompt may have whatever the budget of keys and values: persona, a few turns and a response.
@@ -100,6 +101,15 @@ impl Judge {
     /// The same judge, and `recorder` is told of every call from now on.
     pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
         Self { recorder: Some(recorder), ..self }
+    }
+
+    /// The persona that this judge knows by `id`.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
+        let message = format!("persona_id: no persona is called {id:?}: this judge was started without named personas");
+        Err(JudgeError { field: Some("persona_id".to_owned()), ..JudgeError::new(ErrorCode::NotFound, message) })
     }
 
     /// Whether the model answers, now and from now on.

@@ -156,6 +156,7 @@ mod tests {
             ErrorCode::Overloaded,
             ErrorCode::OverQuota,
             ErrorCode::Unavailable,
+            ErrorCode::NotFound,
             ErrorCode::Internal,
         ];
         let outcomes = labels("prism_judge_candidates_total");

@@ -18,7 +18,21 @@ impl Label {
 }
 
 /// Methods of the judge's service; `other` is everything else that a client can ask for.
-pub const METHOD: Label = Label::new("method", &["Score", "ScoreGroup", "GetJudgeInfo", "other"]);
+pub const METHOD: Label = Label::new(
+    "method",
+    &[
+        "Score",
+        "ScoreGroup",
+        "ScoreStream",
+        "ScoreDialogue",
+        "Check",
+        "CheckStream",
+        "Rank",
+        "ListPersonas",
+        "GetJudgeInfo",
+        "other",
+    ],
+);
 
 /// gRPC status codes by their numbers.
 pub const GRPC_CODES: [&str; 17] = [
@@ -67,6 +81,7 @@ pub const OUTCOME: Label = Label::new(
         "overloaded",
         "over_quota",
         "unavailable",
+        "not_found",
         "internal",
     ],
 );

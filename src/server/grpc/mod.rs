@@ -1,0 +1,147 @@
+//! `prism.judge.v1.JudgeService`: unpack, judge, pack; a file for each kind of call. A call that the verdict cache answers
+//! never leaves its task. The HTTP port calls the same methods.
+
+mod call;
+mod score;
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::pb::judge_service_server::JudgeService;
+use super::{convert, pb, status};
+use crate::persona::Persona;
+use crate::prism::Group;
+use crate::service::{Call, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
+use crate::telemetry::catalogue;
+
+/// What the server needs of a judge; tests bring their own.
+pub trait Scorer: Send + Sync + 'static {
+    /// See [`Judge::score`]. The work stops when the future is dropped, which tonic does when the caller goes away.
+    fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send;
+
+    /// See [`Judge::persona`].
+    fn persona(&self, id: &str) -> Result<Persona, JudgeError>;
+
+    /// See [`Judge::info`].
+    fn info(&self) -> JudgeInfo;
+
+    /// See [`Judge::health`].
+    fn health(&self) -> watch::Receiver<Health>;
+
+    /// See [`Judge::observe`].
+    fn observe(&self);
+
+    /// See [`Judge::load`].
+    fn load(&self) -> Load;
+}
+
+impl Scorer for Judge {
+    fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send {
+        Judge::score(self, group, overrides, call)
+    }
+
+    fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
+        Judge::persona(self, id)
+    }
+
+    fn info(&self) -> JudgeInfo {
+        Judge::info(self)
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        Judge::health(self)
+    }
+
+    fn observe(&self) {
+        Judge::observe(self);
+    }
+
+    fn load(&self) -> Load {
+        Judge::load(self)
+    }
+}
+
+/// The answers of a call that has several.
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The service. Its judge appears when the model is loaded.
+pub struct Grpc<S> {
+    judge: Arc<OnceLock<Arc<S>>>,
+}
+
+impl<S: Scorer> Grpc<S> {
+    pub fn new(judge: Arc<OnceLock<Arc<S>>>) -> Self {
+        Self { judge }
+    }
+
+    fn judge(&self) -> Result<&S, Status> {
+        self.judge.get().map(Arc::as_ref).ok_or_else(|| {
+            catalogue::SHED.increment(["none", "loading"]);
+            status::loading()
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl<S: Scorer> JudgeService for Grpc<S> {
+    type ScoreStreamStream = Answers<pb::ScoreStreamResponse>;
+    type CheckStreamStream = Answers<pb::CheckStreamResponse>;
+
+    async fn score(&self, request: Request<pb::ScoreRequest>) -> Result<Response<pb::ScoreResponse>, Status> {
+        score::one(self.judge()?, request).await
+    }
+
+    async fn score_group(
+        &self,
+        request: Request<pb::ScoreGroupRequest>,
+    ) -> Result<Response<pb::ScoreGroupResponse>, Status> {
+        score::group(self.judge()?, request).await
+    }
+
+    async fn score_stream(
+        &self,
+        _request: Request<Streaming<pb::ScoreStreamRequest>>,
+    ) -> Result<Response<Self::ScoreStreamStream>, Status> {
+        Err(Status::unimplemented("ScoreStream"))
+    }
+
+    async fn score_dialogue(
+        &self,
+        _request: Request<pb::ScoreDialogueRequest>,
+    ) -> Result<Response<pb::ScoreDialogueResponse>, Status> {
+        Err(Status::unimplemented("ScoreDialogue"))
+    }
+
+    async fn check(&self, _request: Request<pb::CheckRequest>) -> Result<Response<pb::CheckResponse>, Status> {
+        Err(Status::unimplemented("Check"))
+    }
+
+    async fn check_stream(
+        &self,
+        _request: Request<Streaming<pb::CheckStreamRequest>>,
+    ) -> Result<Response<Self::CheckStreamStream>, Status> {
+        Err(Status::unimplemented("CheckStream"))
+    }
+
+    async fn rank(&self, _request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {
+        Err(Status::unimplemented("Rank"))
+    }
+
+    async fn list_personas(
+        &self,
+        _request: Request<pb::ListPersonasRequest>,
+    ) -> Result<Response<pb::ListPersonasResponse>, Status> {
+        Err(Status::unimplemented("ListPersonas"))
+    }
+
+    async fn get_judge_info(
+        &self,
+        _request: Request<pb::GetJudgeInfoRequest>,
+    ) -> Result<Response<pb::GetJudgeInfoResponse>, Status> {
+        Ok(Response::new(convert::info(self.judge()?.info())))
+    }
+}
