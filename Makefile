@@ -11,7 +11,7 @@ FUZZ := $(VENV)/bin/cargo-fuzz
 FUZZ_VERSION := 0.13.2
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := request template conversation key gguf config cache_value api_keys
+FUZZ_TARGETS := request template conversation key gguf config cache_value api_keys personas
 DATA := ../shared/data/dev
 PEER := scripts/peers/llama_cpp
 # MODEL=... judges with another model, by name or by the path of its GGUF file.

@@ -21,6 +21,8 @@ mod keys;
 mod limit_args;
 mod models;
 mod output;
+mod persona_args;
+mod personas;
 mod progress;
 mod redis_args;
 mod replay;
@@ -50,6 +52,7 @@ Examples:
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
   prism-judge config check prism-judge.toml     is the server's file in order?
   prism-judge keys new --tenant chat            a key for the server's callers
+  prism-judge personas check personas/          which personas have which id?
   prism-judge replay audit.jsonl                judge recorded calls again
 
 The flags under \"Judge\" can be variables too: --model is PRISM_JUDGE_MODEL. So
@@ -76,6 +79,7 @@ enum Command {
     Bench(bench::Args),
     Serve(Box<serve::Args>),
     Keys(keys::KeysArgs),
+    Personas(personas::PersonasArgs),
     Config(config_command::Args),
     Replay(replay::Args),
     #[command(hide = true)]
@@ -108,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args, &settings),
         Command::Keys(args) => keys::run(&args),
+        Command::Personas(args) => personas::run(&args),
         Command::Config(args) => config_command::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::DebugPasses(args) => debug_passes::run(&args),

@@ -11,10 +11,12 @@ use super::audit_args::AuditArgs;
 use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
+use super::persona_args::PersonaArgs;
 use super::redis_args::RedisArgs;
 use super::server_args::ServerArgs;
 use super::telemetry_args::TelemetryArgs;
 use super::{CliError, Outcome, exit, output};
+use crate::persona::{Personas, Skipped};
 use crate::server::{self, Ports, ServeError};
 use crate::service::{Judge, JudgeConfig};
 use crate::telemetry::{self, log, trace};
@@ -26,6 +28,7 @@ Examples:
   prism-judge serve --print-config > prism-judge.toml
   prism-judge serve --listen 0.0.0.0:50051 --api-keys keys.toml \\
     --tls-cert cert.pem --tls-key key.pem
+  prism-judge serve --personas personas/
   prism-judge serve --reflection &
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
@@ -63,6 +66,8 @@ pub struct Args {
     #[command(flatten)]
     audit: AuditArgs,
     #[command(flatten)]
+    personas: PersonaArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -90,12 +95,14 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
     let options = args.server.options(settings.to_toml())?;
     let redis = args.redis.settings()?;
+    let personas = args.personas.open()?;
     let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
     log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
         log::LogError::Level { .. } => CliError::Setting(error.to_string()),
         log::LogError::Init(_) => CliError::Failed(error.to_string()),
     })?;
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
+    personas.iter().for_each(tell_personas);
     let (audit, audit_guard) = args.audit.open()?.unzip();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -112,6 +119,10 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         };
         let load = move || {
             let judge = Judge::open(&config).map_err(CliError::from)?;
+            let judge = match personas {
+                Some(personas) => judge.knowing(personas)?,
+                None => judge,
+            };
             judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
             // From here on: the self-check is nobody's call.
             Ok(match audit {
@@ -133,6 +144,15 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         tracing::error!("{error}");
     }
     served.map(|()| Outcome::Done)
+}
+
+/// Says which personas there are, and what lies beside them.
+fn tell_personas(personas: &Personas) {
+    let registry = personas.now();
+    tracing::info!("{} personas have an id", registry.len());
+    for Skipped { file, reason } in registry.skipped() {
+        tracing::info!("{file} is not read as a persona: {reason}");
+    }
 }
 
 fn failed(what: &str, error: impl Display) -> CliError {

@@ -39,7 +39,7 @@ pub struct ServerArgs {
     /// API keys, made by `prism-judge keys new` (TOML); every call must show one.
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// How often the files of certificates and keys are looked at, in seconds.
+    /// How often the files of certificates, keys and personas are looked at, in seconds.
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = whole(1, 86_400))]
     reload_s: usize,
     /// Connections at a time; one more is closed at once.

@@ -7,5 +7,5 @@ mod rows;
 mod transcript;
 
 pub use report::{Collector, Ranking, Report, ScoreRow};
-pub use rows::{BadLine, Item, Role, Row, Violation};
+pub use rows::{BadLine, Item, Known, Role, Row, Violation};
 pub use transcript::single as user_turn;

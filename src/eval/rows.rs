@@ -10,8 +10,9 @@
 //! | group | `persona`, `context`, `positive` (or `positives`), `negatives` `[{text, kind?, persona?}]`; `group_id` |
 //! | diagnosis | `persona`, `context`, `aligned`, `task_error`, `stance_error`, `style_error`; `group_id` |
 //!
-//! A negative with its own persona is a **profile swap**: it is judged under that persona. [`transcript`] tells how
-//! `context` and `dialogue` are read. An identifier that is missing is the number of the line.
+//! A negative with its own persona is a **profile swap**: it is judged under that persona. In place of a persona a line or
+//! a negative may have `persona_id`, which names one of [`Known`]. [`transcript`] tells how `context` and `dialogue` are
+//! read. An identifier that is missing is the number of the line.
 //!
 //! [`transcript`]: super::transcript
 
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::fields::{self, FieldError, Fields};
 use super::transcript;
-use crate::persona::{Persona, TraitTarget};
+use crate::persona::{Persona, Registry, TraitTarget};
 use crate::prism::{Candidate, Dimension, Group, Turn};
 
 const NEGATIVE: &str = "a string or an object {text, kind, persona}";
@@ -79,15 +80,63 @@ impl BadLine {
     }
 }
 
+/// Whom a line may mean beside the persona that it describes.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The personas that a `persona_id` may name.
+    pub registry: Registry,
+    /// The persona of lines that say nothing of theirs.
+    pub default: Option<Persona>,
+}
+
+impl Known {
+    /// Puts the personas that a line names into their places.
+    fn fill_in(&self, line: &mut Value) -> Result<(), FieldError> {
+        for (index, negative) in
+            line.get_mut("negatives").and_then(Value::as_array_mut).into_iter().flatten().enumerate()
+        {
+            self.fill_in_one(negative, &format!("negatives[{index}]."), None)?;
+        }
+        self.fill_in_one(line, "", self.default.as_ref())
+    }
+
+    fn fill_in_one(&self, value: &mut Value, path: &str, default: Option<&Persona>) -> Result<(), FieldError> {
+        let Value::Object(object) = value else { return Ok(()) };
+        let has = |key: &&str| object.get(*key).is_some_and(|value| !value.is_null());
+        let inline = ["persona", "profile"].into_iter().find(has);
+        let field = format!("{path}persona_id");
+        let persona = match (inline, object.get("persona_id").filter(|id| !id.is_null())) {
+            (Some(inline), Some(_)) => return Err(format!("{field} and {path}{inline} are both set; keep one")),
+            (None, Some(id)) => match self.registry.get(&fields::text(id, &field)?) {
+                Ok(named) => Some(&named.persona),
+                Err(unknown) => return Err(format!("{field}: {unknown}")),
+            },
+            (None, None) => default,
+            (Some(_), None) => None,
+        };
+        if let Some(persona) = persona {
+            object.insert("persona".to_owned(), json!(persona));
+        }
+        Ok(())
+    }
+}
+
 impl Item {
-    /// Reads one line. `line` counts from 1 and is the default identifier.
+    /// Reads one line, which describes its persona. `line` counts from 1 and is the default identifier.
     pub fn parse(text: &str, line: usize) -> Result<Self, BadLine> {
+        Self::parse_knowing(&Known::default(), text, line)
+    }
+
+    /// The same of a line that may name its persona.
+    pub fn parse_knowing(known: &Known, text: &str, line: usize) -> Result<Self, BadLine> {
         let bad = |id, message| BadLine { id, line, message };
-        let value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
+        let mut value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
+        let filled_in = known.fill_in(&mut value);
         let row = fields::object(&value, "the line", "an object").map_err(|message| bad(None, message))?;
         let row = Fields::new(row, "");
         let id = identifier(&row).map_err(|message| bad(None, message))?;
         let read = || {
+            filled_in?;
             if ["positive", "positives", "negatives"].iter().any(|key| row.has(key)) {
                 ranked(&row, line)
             } else if row.has("aligned") {

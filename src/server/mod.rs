@@ -20,7 +20,6 @@ mod reload;
 mod run;
 mod status;
 mod tls;
-mod watched;
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ pub struct ServerOptions {
     pub tls: Option<Arc<Tls>>,
     /// None: everybody may call.
     pub keys: Option<Arc<Keys>>,
-    /// How often the files of certificates and keys are looked at.
+    /// How often the files of certificates, keys and personas are looked at.
     pub reload: Duration,
     /// What `/configz` shows.
     pub configz: String,

@@ -72,7 +72,7 @@ where
         let admin = Admin { state: readiness.watch(), judge: Arc::clone(&judge), configz: options.configz.clone() };
         aside.spawn(admin::serve(listener, admin, health));
     }
-    aside.spawn(reload::watch(options.clone()));
+    aside.spawn(reload::watch(options.clone(), Arc::clone(&judge)));
     aside.spawn(crate::telemetry::upkeep());
     let mut served = pin!(accept(ports.judge, front, options.clone(), leader.life()));
 

@@ -23,7 +23,7 @@ use super::pb::judge_service_client::JudgeServiceClient;
 use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
-use crate::persona::Persona;
+use crate::persona::{Persona, Registry, RegistryError};
 use crate::prism::*;
 use crate::service::{
     CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
@@ -90,6 +90,14 @@ impl Scorer for Fake {
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
         Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}")))
+    }
+
+    fn personas(&self) -> Arc<Registry> {
+        Arc::default()
+    }
+
+    fn reload_personas(&self) -> Option<Result<bool, RegistryError>> {
+        None
     }
 
     fn observe(&self) {}

@@ -11,8 +11,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{Error, RootCertStore, ServerConfig};
 
-use super::watched::Watched;
 use crate::digest::Digest;
+use crate::watched::Watched;
 
 /// Where the certificates are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -73,9 +73,13 @@ impl Limits {
     /// # Errors
     /// The first field that is too large, with its size and the limit.
     pub fn check_group(&self, group: &Group) -> Result<(), JudgeError> {
+        self.group(group).map_err(TooLarge::refused)
+    }
+
+    fn group(&self, group: &Group) -> Result<(), TooLarge> {
         let Group { persona, context, candidates } = group;
         count("candidates", ("candidates", "candidates"), candidates.len(), self.candidates)?;
-        self.check_persona(persona)?;
+        self.persona(persona)?;
         count("turns", ("context", "turns"), context.len(), self.turns)?;
         let mut all = 0;
         for (index, turn) in context.iter().enumerate() {
@@ -86,7 +90,18 @@ impl Limits {
         bytes("context_bytes", || "context".to_owned(), all, self.context_bytes)
     }
 
-    fn check_persona(&self, persona: &Persona) -> Result<(), JudgeError> {
+    /// A persona of a file, which no call has sent.
+    ///
+    /// # Errors
+    /// The first field that is too large, with its size and the limit.
+    pub fn check_persona(&self, persona: &Persona) -> Result<(), String> {
+        self.persona(persona).map_err(|TooLarge { error, .. }| {
+            let field = error.field.unwrap_or_default();
+            format!("{}: {}", field.trim_start_matches("persona."), error.message)
+        })
+    }
+
+    fn persona(&self, persona: &Persona) -> Result<(), TooLarge> {
         let Persona { name, traits, description, facts } = persona;
         let name = name.as_deref().map_or(0, str::len);
         bytes("persona_bytes", || "persona.name".to_owned(), name, NAME_BYTES)?;
@@ -106,6 +121,10 @@ impl Limits {
     /// # Errors
     /// As [`Limits::check_group`].
     pub fn check_candidate(&self, index: usize, candidate: &Candidate) -> Result<(), JudgeError> {
+        self.candidate(index, candidate).map_err(TooLarge::refused)
+    }
+
+    fn candidate(&self, index: usize, candidate: &Candidate) -> Result<(), TooLarge> {
         bytes("id_bytes", || format!("candidates[{index}].id"), candidate.id.len(), NAME_BYTES)?;
         bytes(
             "response_bytes",
@@ -116,34 +135,51 @@ impl Limits {
     }
 }
 
+/// Whether a persona is one that a judge can take whatever its model: its name and the number of its parts.
+///
+/// # Errors
+/// The first field that is too large, with its size and the limit.
+pub fn check_persona(persona: &Persona) -> Result<(), String> {
+    Limits::new(&LimitSettings::DEFAULT, usize::MAX).check_persona(persona)
+}
+
 /// The id of a request, which front ends echo and the judge never sees.
 ///
 /// # Errors
 /// The field, its size and the limit.
 pub fn check_request_id(id: &str) -> Result<(), JudgeError> {
-    bytes("id_bytes", || "request_id".to_owned(), id.len(), NAME_BYTES)
+    bytes("id_bytes", || "request_id".to_owned(), id.len(), NAME_BYTES).map_err(TooLarge::refused)
 }
 
-/// `limit_name` is what the metric calls it.
-fn bytes(
-    limit_name: &'static str,
-    field: impl FnOnce() -> String,
-    size: usize,
-    limit: usize,
-) -> Result<(), JudgeError> {
+/// What is too large, and which limit says so.
+struct TooLarge {
+    /// As the metric calls it.
+    limit: &'static str,
+    error: JudgeError,
+}
+
+impl TooLarge {
+    /// The error of a call that is refused for it.
+    fn refused(self) -> JudgeError {
+        LIMIT_REFUSALS.increment([self.limit]);
+        self.error
+    }
+}
+
+fn bytes(limit_name: &'static str, field: impl FnOnce() -> String, size: usize, limit: usize) -> Result<(), TooLarge> {
     if size <= limit {
         return Ok(());
     }
-    LIMIT_REFUSALS.increment([limit_name]);
-    Err(JudgeError::invalid(field(), format!("it has {size} bytes and this judge takes at most {limit}: shorten it")))
+    let message = format!("it has {size} bytes and this judge takes at most {limit}: shorten it");
+    Err(TooLarge { limit: limit_name, error: JudgeError::invalid(field(), message) })
 }
 
-fn count(limit_name: &'static str, (field, what): (&str, &str), size: usize, limit: usize) -> Result<(), JudgeError> {
+fn count(limit_name: &'static str, (field, what): (&str, &str), size: usize, limit: usize) -> Result<(), TooLarge> {
     if size <= limit {
         return Ok(());
     }
-    LIMIT_REFUSALS.increment([limit_name]);
-    Err(JudgeError::invalid(field, format!("there are {size} {what} and this judge takes at most {limit}: send fewer")))
+    let message = format!("there are {size} {what} and this judge takes at most {limit}: send fewer");
+    Err(TooLarge { limit: limit_name, error: JudgeError::invalid(field, message) })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use call::Call;
 pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
-pub use limits::{LimitSettings, check_request_id};
+pub use limits::{LimitSettings, check_persona, check_request_id};
 pub use prompts::TokenPrompt;
 pub use quota::{OverQuota, Quota};
 pub use record::{Finished, Recorder, Recording};

@@ -7,9 +7,9 @@ use crate::engine::EngineError;
 use crate::prism::{Dimension, DimensionVerdicts};
 use crate::telemetry::catalogue::{
     ACTIVE_PIECES, CACHE_BYTES, CACHE_ENTRIES, CACHE_LIMIT_BYTES, CACHE_LOOKUPS, CANDIDATES_JUDGED, COMPUTED_TOKENS,
-    EVIDENCE, GROUP_CANDIDATES, KV_BYTES, KV_LIMIT_BYTES, LABEL_MASS, MODEL_INFO, NON_FINITE, PREFIX_EVICTED_TOKENS,
-    PREFIX_HIT_TOKENS, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES, QUEUE_TOKENS, S_PRISM, SHED,
-    WASTED_TOKENS,
+    EVIDENCE, GROUP_CANDIDATES, KV_BYTES, KV_LIMIT_BYTES, LABEL_MASS, MODEL_INFO, NON_FINITE, PERSONAS,
+    PREFIX_EVICTED_TOKENS, PREFIX_HIT_TOKENS, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES,
+    QUEUE_TOKENS, S_PRISM, SHED, WASTED_TOKENS,
 };
 use crate::telemetry::{CallRecord, Sizes};
 
@@ -122,6 +122,7 @@ impl Judge {
         if let Some(recorder) = &self.recorder {
             recorder.observe();
         }
+        PERSONAS.set([], self.personas().len() as f64);
         let (entries, bytes) = self.cache.size();
         CACHE_ENTRIES.set([], entries as f64);
         CACHE_BYTES.set([], bytes as f64);

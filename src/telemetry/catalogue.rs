@@ -146,6 +146,11 @@ catalogue! {
     AUTH_RELOADS: Counter<1> = "prism_judge_auth_reloads_total", [RELOAD];
     "Attempts to read the file of keys anew; after one that failed the old ones stay."
 
+    PERSONAS: Gauge<0> = "prism_judge_personas", [];
+    "Personas that requests may name by an id."
+    PERSONA_RELOADS: Counter<1> = "prism_judge_persona_reloads_total", [RELOAD];
+    "Attempts to read the files of personas anew; after one that failed the old ones stay."
+
     AUDIT_RECORDS: Counter<1> = "prism_judge_audit_records_total", [AUDIT];
     "Audit records by what became of them."
     AUDIT_WITHHELD: Counter<0> = "prism_judge_audit_withheld_total", [];

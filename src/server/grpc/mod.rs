@@ -2,6 +2,7 @@
 //! never leaves its task. The HTTP port calls the same methods.
 
 mod call;
+mod personas;
 mod score;
 
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::pb::judge_service_server::JudgeService;
 use super::{convert, pb, status};
-use crate::persona::Persona;
+use crate::persona::{Persona, Registry, RegistryError};
 use crate::prism::Group;
 use crate::service::{Call, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
 use crate::telemetry::catalogue;
@@ -25,6 +26,12 @@ pub trait Scorer: Send + Sync + 'static {
 
     /// See [`Judge::persona`].
     fn persona(&self, id: &str) -> Result<Persona, JudgeError>;
+
+    /// See [`Judge::personas`].
+    fn personas(&self) -> Arc<Registry>;
+
+    /// See [`Judge::reload_personas`].
+    fn reload_personas(&self) -> Option<Result<bool, RegistryError>>;
 
     /// See [`Judge::info`].
     fn info(&self) -> JudgeInfo;
@@ -46,6 +53,14 @@ impl Scorer for Judge {
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
         Judge::persona(self, id)
+    }
+
+    fn personas(&self) -> Arc<Registry> {
+        Judge::personas(self)
+    }
+
+    fn reload_personas(&self) -> Option<Result<bool, RegistryError>> {
+        Judge::reload_personas(self)
     }
 
     fn info(&self) -> JudgeInfo {
@@ -135,7 +150,7 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         &self,
         _request: Request<pb::ListPersonasRequest>,
     ) -> Result<Response<pb::ListPersonasResponse>, Status> {
-        Err(Status::unimplemented("ListPersonas"))
+        Ok(Response::new(personas::list(self.judge()?)))
     }
 
     async fn get_judge_info(
