@@ -1,4 +1,4 @@
-//! Looks at the files of certificates and keys from time to time. What cannot be used is told, and changes nothing.
+//! Looks at the files of certificates, keys and policies from time to time. What cannot be used is told, and changes nothing.
 
 use std::fmt::Display;
 use std::time::UNIX_EPOCH;
@@ -26,6 +26,9 @@ fn look(options: &ServerOptions) {
     }
     if let Some(keys) = &options.keys {
         catalogue::AUTH_RELOADS.increment([told("API keys", keys.reload())]);
+    }
+    if let Some(policies) = &options.policies {
+        catalogue::POLICY_RELOADS.increment([told("policies", policies.reload())]);
     }
 }
 

@@ -84,6 +84,18 @@ impl Scorer for Fake {
         Ok(results)
     }
 
+    /// A word is a token.
+    async fn response_tokens(&self, group: &Group, _: &OptionOverrides, _: &Call) -> Result<Vec<usize>, JudgeError> {
+        Ok(group.candidates.iter().map(|candidate| candidate.response.split_whitespace().count()).collect())
+    }
+
+    fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError> {
+        match candidate.response.len() {
+            0..=100 => Ok(()),
+            _ => Err(JudgeError::invalid("candidates[0].response", "at most 100")),
+        }
+    }
+
     fn health(&self) -> watch::Receiver<Health> {
         self.health.subscribe()
     }
