@@ -96,7 +96,7 @@ impl Active {
         // Only now do all nodes stay as they are: merging a prompt may split those of an earlier one.
         for (index, (ask, answer)) in asks.iter().zip(&mut answers).enumerate() {
             let Some(end) = ask.end.filter(|_| answer.open) else { continue };
-            let unread = if job.work.remembers { answer.recall(ask, end, tree) } else { Vec::from([ask.rows.clone()]) };
+            let unread = if job.work.remembers { answer.recall(ask, end, tree) } else { vec![ask.rows.clone()] };
             if unread.is_empty() {
                 answer.open = false;
                 open -= 1;

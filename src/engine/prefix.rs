@@ -1,4 +1,4 @@
-//! The model's tree: the keys and values of what was computed, and what work still wants of it.
+//! The model's tree: the keys and values of what was computed, what was read of it, and what work still wants.
 //!
 //! Work is merged into this one tree, so that all of one realm shares what it has in common, now and later. A node without
 //! keys and values is computed when a prompt needs it; giving up those of any node is therefore always safe and changes

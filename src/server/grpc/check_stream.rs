@@ -95,7 +95,7 @@ impl<S: Scorer> Start<S> {
             done: 0,
             taken: 0,
         };
-        reply.grow(&response, ".start.candidate")?;
+        reply.grow(&response, ".start.candidate.response")?;
         Ok(reply)
     }
 }
@@ -135,8 +135,9 @@ impl<S: Scorer> Reply<S> {
     fn grow(&mut self, text: &str, part: &str) -> Result<(), Status> {
         self.candidate.response.push_str(text);
         let fits = self.shared.judge.check_candidate(&self.candidate);
-        fits.map_err(|JudgeError { message, .. }| {
-            wrong(self.taken, part, &format!("with it the response is too large: {message}"))
+        fits.map_err(|JudgeError { field, message, .. }| match field.as_deref() {
+            Some("candidates[0].id") => wrong(self.taken, ".start.candidate.id", &message),
+            _ => wrong(self.taken, part, &format!("the response so far: {message}")),
         })
     }
 
