@@ -153,7 +153,7 @@ fn what_was_read_before_is_not_computed_again_by_work_that_remembers() {
     let mut random = Random(41);
     for chunk_tokens in [3, 16, 256] {
         let engine = Engine::start(decoder(2), EngineSettings { chunk_tokens, ..EngineSettings::DEFAULT }).unwrap();
-        let mut judge = |prompt: &Prompt, remembers: bool| {
+        let judge = |prompt: &Prompt, remembers: bool| {
             let mut work: Work = [prompt.clone()].into_iter().collect();
             work.remembers = remembers;
             let answer = submit_work(&engine, Lane::Train, work).wait_blocking();

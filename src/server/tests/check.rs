@@ -236,7 +236,7 @@ async fn a_stream_that_is_wrong_is_told_which_message_is() {
     for (messages, expected) in [
         (vec![], "messages[0]: is missing: the first message is `start`"),
         (vec![text("hi")], "messages[0].text: comes before `start`, which is the first message"),
-        (vec![neither], "messages[0]: has neither `start` nor `text`"),
+        (vec![neither.clone()], "messages[0]: has neither `start` nor `text`"),
         (vec![begin("hi"), text("a"), begin("hi")], "messages[2].start: there is one already"),
         (vec![begin("hi"), neither], "messages[1]: has neither `start` nor `text`"),
         (vec![begin(""), text(" \n")], "messages[2]: is missing: the stream ends before any text has come"),
