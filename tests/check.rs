@@ -207,9 +207,9 @@ async fn thresholds_decide_by_the_numbers_of_the_verdict() {
     let judge = server.judge().await;
     let response = "I would rather stay in and read by myself, if that is all right.";
     let free = checked(&judge, check(response, anything())).await;
+    assert_eq!((free.decision(), free.failed.as_str()), (pb::Decision::Allow, ""));
     let verdict = free.verdict.unwrap();
     let stance = verdict.dimensions.as_ref().unwrap().interpersonal_stance.as_ref().unwrap().evidence;
-    assert_eq!((free.decision(), free.failed.as_str()), (pb::Decision::Allow, ""));
     let above = f64::from_bits(stance.to_bits() + 1);
     let stance_at = |least| Some(pb::Thresholds { interpersonal_stance: Some(least), ..pb::Thresholds::default() });
     for (policy, decision, failed) in [
@@ -283,7 +283,7 @@ async fn a_response_is_as_long_as_its_tokens_and_a_wrong_request_is_wrong_whatev
         }
     }
     let long = pb::Policy { min_tokens: 1000, ..anything() };
-    let nobody = pb::CheckRequest { persona: Some(pb::Persona::default()), ..check("Short.", long.clone()) };
+    let nobody = pb::CheckRequest { persona: Some(pb::Persona::default()), ..check("Short.", long) };
     for (request, field) in [(nobody, "persona"), (check(" ", long), "candidate.response")] {
         let status = judge.clone().check(request).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument);
