@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::values::whole;
 use super::{CliError, config};
-use crate::server::{Keys, ServerOptions, Tls, TlsFiles};
+use crate::server::{Keys, PolicyFile, ServerOptions, Tls, TlsFiles};
 
 /// Addresses, and who may call.
 #[derive(Clone, Debug, Args)]
@@ -39,7 +39,10 @@ pub struct ServerArgs {
     /// API keys, made by `prism-judge keys new` (TOML); every call must show one.
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// How often the files of certificates, keys and personas are looked at, in seconds.
+    /// Policies that checks may name (TOML, a table `[policies.NAME]` each).
+    #[arg(long, value_name = "FILE")]
+    policies: Option<PathBuf>,
+    /// How often the files of certificates, keys, policies and personas are looked at, in seconds.
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = whole(1, 86_400))]
     reload_s: usize,
     /// Connections at a time; one more is closed at once.
@@ -65,11 +68,12 @@ impl ServerArgs {
         config::all([self.tls_files().map(drop), self.check_exposure(), self.check_ports()])
     }
 
-    /// The server's options, with certificates and keys read.
+    /// The server's options, with certificates, keys and policies read.
     pub fn options(&self, configz: String) -> Result<ServerOptions, CliError> {
         let setting = |error: &dyn std::fmt::Display| CliError::Setting(error.to_string());
         let tls = self.tls_files()?.map(Tls::open).transpose().map_err(|error| setting(&error))?;
         let keys = self.api_keys.as_deref().map(Keys::open).transpose().map_err(|error| setting(&error))?;
+        let policies = self.policies.as_deref().map(PolicyFile::open).transpose().map_err(|error| setting(&error))?;
         Ok(ServerOptions {
             reflection: self.reflection,
             max_connections: self.max_connections,
@@ -79,6 +83,7 @@ impl ServerArgs {
             drain_timeout: Duration::from_secs(self.drain_timeout_s as u64),
             tls: tls.map(Arc::new),
             keys: keys.map(Arc::new),
+            policies: policies.map(Arc::new),
             reload: Duration::from_secs(self.reload_s as u64),
             configz,
         })

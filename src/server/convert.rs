@@ -20,6 +20,11 @@ impl Violations {
         self.0.push(FieldViolation::new(field, description));
     }
 
+    /// Adds the faults of a part that is read by itself.
+    pub fn of<T>(&mut self, part: &Result<T, Vec<FieldViolation>>) {
+        self.0.extend(part.as_ref().err().into_iter().flatten().cloned());
+    }
+
     /// `value`, unless a field is at fault.
     pub fn finish<T>(self, value: T) -> Result<T, Vec<FieldViolation>> {
         if self.0.is_empty() { Ok(value) } else { Err(self.0) }
@@ -175,6 +180,10 @@ macro_rules! on_wire {
         }
     };
 }
+
+mod check;
+
+pub use check::{checked, policy};
 
 on_wire!(Trait: Openness, Conscientiousness, Extraversion, Agreeableness, Neuroticism);
 on_wire!(Polarity: High, Low);

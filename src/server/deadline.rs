@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
+use tonic::Extensions;
 
 /// How much earlier than the caller's timer ours fires, so that the answer is there when the caller's would end the call.
 const HEAD_START: Duration = Duration::from_millis(2);
@@ -10,6 +11,21 @@ const HEAD_START: Duration = Duration::from_millis(2);
 /// When the call must be answered; None if the caller sets no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(pub Option<Instant>);
+
+impl Deadline {
+    /// That of a call, which the front found out.
+    pub fn of(extensions: &Extensions) -> Self {
+        extensions.get().copied().unwrap_or(Self(None))
+    }
+
+    /// Resolves when it has passed.
+    pub async fn passed(self) {
+        match self.0 {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+}
 
 /// When a call must be answered whose headers have just come: the time for its message counts.
 pub fn of(headers: &HeaderMap) -> Option<Instant> {

@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -39,7 +38,7 @@ impl Front {
     pub async fn answer(self, mut request: Request<Incoming>, calls: Calls) -> Result<Response<Answer>, Infallible> {
         let call = calls.enter();
         let served = Served::begin(request.uri().path(), request.headers());
-        let deadline = deadline::of(request.headers());
+        let deadline = Deadline(deadline::of(request.headers()));
         let caller = match &self.keys {
             Some(keys) => keys.caller(request.headers()),
             None => Ok(Caller::default()),
@@ -51,15 +50,17 @@ impl Front {
             }
             Ok(caller) => {
                 request.extensions_mut().insert(served.record().clone());
-                request.extensions_mut().insert(Deadline(deadline));
+                request.extensions_mut().insert(deadline);
                 request.extensions_mut().insert(caller);
+                // For calls that go on after their first answer.
+                request.extensions_mut().insert(self.life.clone());
                 tokio::select! {
                     biased;
                     answered = self.routes.oneshot(request) => match answered {
                         Ok(response) => response,
                         Err(never) => match never {},
                     },
-                    () = until(deadline) => status::late().into_http(),
+                    () = deadline.passed() => status::late().into_http(),
                     () = self.life.reached(Phase::Over) => {
                         catalogue::SHED.increment([served.record().lane(), "draining"]);
                         status::stopping().into_http()
@@ -73,12 +74,5 @@ impl Front {
         }
         served.answered(response.headers());
         Ok(response.map(|body| Answer::new(body, call)))
-    }
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }

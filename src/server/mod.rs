@@ -15,6 +15,7 @@ mod handshake;
 mod keys;
 mod life;
 mod options;
+mod policies;
 mod readiness;
 mod reload;
 mod run;
@@ -37,6 +38,7 @@ pub mod pb {
 pub use grpc::Scorer;
 pub use keys::{Caller, Keys, KeysError, Refusal};
 pub use options::{Ports, ServerOptions};
+pub use policies::{PolicyError, PolicyFile};
 pub use run::{ServeError, run};
 pub use tls::{Tls, TlsError, TlsFiles};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::{Keys, Tls};
+use super::{Keys, PolicyFile, Tls};
 
 /// The ports, already open, so that whoever opens them knows their numbers.
 pub struct Ports {
@@ -34,7 +34,9 @@ pub struct ServerOptions {
     pub tls: Option<Arc<Tls>>,
     /// None: everybody may call.
     pub keys: Option<Arc<Keys>>,
-    /// How often the files of certificates, keys and personas are looked at.
+    /// None: checks bring their own policy.
+    pub policies: Option<Arc<PolicyFile>>,
+    /// How often the files of certificates, keys, policies and personas are looked at.
     pub reload: Duration,
     /// What `/configz` shows.
     pub configz: String,
@@ -53,6 +55,7 @@ impl Default for ServerOptions {
             drain_timeout: Duration::from_secs(10),
             tls: None,
             keys: None,
+            policies: None,
             reload: Duration::from_secs(10),
             configz: String::new(),
         }

@@ -1,5 +1,5 @@
-//! Looks at the files of certificates, keys and personas from time to time. What cannot be used is told, and changes
-//! nothing.
+//! Looks at the files of certificates, keys, policies and personas from time to time. What cannot be used is told, and
+//! changes nothing.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,9 @@ fn look(options: &ServerOptions, judge: Option<&impl Scorer>) {
     }
     if let Some(reloaded) = judge.and_then(Scorer::reload_personas) {
         catalogue::PERSONA_RELOADS.increment([told("personas", reloaded)]);
+    }
+    if let Some(policies) = &options.policies {
+        catalogue::POLICY_RELOADS.increment([told("policies", policies.reload())]);
     }
 }
 

@@ -62,7 +62,8 @@ where
     // tonic-health starts as SERVING.
     report(&reporter, &readiness.model(Model::Loading)).await;
     let leader = Leader::new();
-    let routes = routes(Arc::clone(&judge), health.clone(), options.reflection).map_err(ServeError::setup)?;
+    let grpc = Grpc::new(Arc::clone(&judge)).guided_by(options.policies.clone());
+    let routes = routes(grpc, health.clone(), options.reflection).map_err(ServeError::setup)?;
     let front = Front::new(routes, options.keys.clone(), leader.life());
     tracing::info!("listening on {}, loading the model", ports.judge.local_addr().map_err(ServeError::setup)?);
     // Ends with this function, whichever way it ends.
@@ -128,13 +129,12 @@ where
 
 /// The services of the gRPC port.
 fn routes<S: Scorer>(
-    judge: Arc<OnceLock<Arc<S>>>,
+    grpc: Grpc<S>,
     health: HealthServer<impl HealthService>,
     reflection: bool,
 ) -> Result<Routes, tonic_reflection::server::Error> {
-    let service = JudgeServiceServer::new(Grpc::new(judge))
-        .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(MESSAGE_LIMIT);
+    let service =
+        JudgeServiceServer::new(grpc).max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT);
     let mut routes = Routes::new(service).add_service(health);
     if reflection {
         let descriptors = || {

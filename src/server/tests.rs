@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, mpsc as unbounded, oneshot, watch};
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -29,7 +29,9 @@ use crate::service::{
     CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
 };
 
-/// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
+mod check;
+
+/// Judges by the text of the response: `nan` fails, `wait...` waits until it is cancelled or released, `panic` panics.
 struct Fake {
     released: Arc<Notify>,
     /// Told when a waiting judgement stopped before its end.
@@ -39,6 +41,8 @@ struct Fake {
     health: watch::Sender<Health>,
     /// What the last call said.
     called: mpsc::Sender<Call>,
+    /// Bytes of a response that grows.
+    grown: unbounded::UnboundedSender<usize>,
 }
 
 /// Tells that a judgement was dropped.
@@ -56,7 +60,7 @@ impl Fake {
             "" => Err(JudgeError::invalid("candidates[0].response", "is empty")),
             "nan" => Err(JudgeError::new(ErrorCode::NonFinite, "not finite")),
             "panic" => panic!("as asked"),
-            "wait" => {
+            wait if wait.starts_with("wait") => {
                 self.waiting.lock().unwrap().take().map(|waiting| waiting.send(()));
                 let stopped = Tell(&self.stopped);
                 tokio::select! {
@@ -82,6 +86,20 @@ impl Scorer for Fake {
             results.push(self.judge(candidate, call).await);
         }
         Ok(results)
+    }
+
+    /// A word is a token.
+    async fn response_tokens(&self, group: &Group, _: &OptionOverrides, _: &Call) -> Result<Vec<usize>, JudgeError> {
+        Ok(group.candidates.iter().map(|candidate| candidate.response.split_whitespace().count()).collect())
+    }
+
+    fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError> {
+        let bytes = candidate.response.len();
+        let _ = self.grown.send(bytes);
+        match bytes {
+            0..=100 => Ok(()),
+            _ => Err(JudgeError::invalid("candidates[0].response", "at most 100")),
+        }
     }
 
     fn health(&self) -> watch::Receiver<Health> {
@@ -147,6 +165,7 @@ struct Strings {
     waiting: Option<oneshot::Receiver<()>>,
     health: watch::Sender<Health>,
     called: mpsc::Receiver<Call>,
+    grown: unbounded::UnboundedReceiver<usize>,
 }
 
 fn fake() -> (Fake, Strings) {
@@ -154,6 +173,7 @@ fn fake() -> (Fake, Strings) {
     let (stopped_sender, stopped) = mpsc::channel();
     let (waiting_sender, waiting) = oneshot::channel();
     let (called_sender, called) = mpsc::channel();
+    let (grown_sender, grown) = unbounded::unbounded_channel();
     let health = watch::Sender::new(Health::Ready);
     let fake = Fake {
         released: Arc::clone(&released),
@@ -161,8 +181,9 @@ fn fake() -> (Fake, Strings) {
         waiting: Mutex::new(Some(waiting_sender)),
         health: health.clone(),
         called: called_sender,
+        grown: grown_sender,
     };
-    (fake, Strings { released, stopped, waiting: Some(waiting), health, called })
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, grown })
 }
 
 fn verdict(id: &str) -> Verdict {

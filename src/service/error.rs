@@ -47,6 +47,19 @@ impl ErrorCode {
         }
     }
 
+    /// Whether it is the caller who has to do something about it, or has gone away; if not, the judge could not judge.
+    pub(super) fn is_callers(self) -> bool {
+        match self {
+            Self::InvalidArgument | Self::NotFound | Self::Cancelled => true,
+            Self::NonFinite
+            | Self::DeadlineExceeded
+            | Self::Overloaded
+            | Self::OverQuota
+            | Self::Unavailable
+            | Self::Internal => false,
+        }
+    }
+
     /// Whether everybody who asks the same about a candidate gets the same error; if not, it is the caller's own.
     pub(super) fn is_everybodys(self) -> bool {
         match self {

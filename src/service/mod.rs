@@ -2,7 +2,9 @@
 
 mod arithmetic;
 mod call;
+pub mod check;
 mod config;
+mod count;
 mod error;
 mod judge;
 mod limits;

@@ -8,7 +8,9 @@ use std::time::Instant;
 use super::observe::{self, Watch};
 use super::pool::PoolError;
 use super::wording::Judged;
-use super::{CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, OptionOverrides, Recorder, warnings};
+use super::{
+    CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, Lane, OptionOverrides, Recorder, warnings,
+};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
 use crate::engine::Realm;
@@ -45,6 +47,26 @@ impl Judge {
         match &self.recorder {
             None => scored,
             Some(recorder) => asked.record(&**recorder, overrides, scored).await,
+        }
+    }
+
+    /// Why a call could not be prepared that has been admitted with `tokens`.
+    pub(super) fn unprepared(&self, error: PoolError, lane: Lane, tokens: usize) -> JudgeError {
+        match error {
+            PoolError::Full(waiting) => {
+                let overloaded = self.engine.refuse(lane, tokens);
+                SHED.increment([overloaded.lane.name(), "prepare_full"]);
+                let message = format!(
+                    "the {} lane is full: {waiting} calls wait to be prepared; try again in {} ms",
+                    overloaded.lane.name(),
+                    overloaded.retry_after.as_millis()
+                );
+                JudgeError { message, ..overloaded.into() }
+            }
+            PoolError::Panicked => {
+                tracing::error!("a request could not be prepared: its job panicked");
+                JudgeError::internal("the judge failed on this request")
+            }
         }
     }
 
@@ -232,12 +254,13 @@ impl Asked<'_> {
             }
         };
         record.enter(Stage::Prepare);
-        let prepared = pool.run(*lane, job).await.map_err(|error| self.unprepared(error, estimate))?;
+        let prepared = pool.run(*lane, job).await.map_err(|error| self.judge.unprepared(error, *lane, estimate))?;
         let (mut work, prepared) = prepared?;
         if let Some(quota) = quota {
             quota.settle(estimate, work.tokens());
         }
         work.record = record.clone();
+        work.remembers = self.call.cache == CacheControl::Use;
         record.enter(Stage::Queue);
         let answers = if work.is_empty() {
             Vec::new()
@@ -251,26 +274,6 @@ impl Asked<'_> {
             judged.map_err(|error| error.moved(at, wanted.get(at).copied().unwrap_or(at)))
         };
         Ok(judged.into_iter().enumerate().map(renumber).collect())
-    }
-
-    /// Why a call of about `tokens` could not be prepared.
-    fn unprepared(&self, error: PoolError, tokens: usize) -> JudgeError {
-        match error {
-            PoolError::Full(waiting) => {
-                let overloaded = self.judge.engine.refuse(self.call.lane, tokens);
-                SHED.increment([overloaded.lane.name(), "prepare_full"]);
-                let message = format!(
-                    "the {} lane is full: {waiting} calls wait to be prepared; try again in {} ms",
-                    overloaded.lane.name(),
-                    overloaded.retry_after.as_millis()
-                );
-                JudgeError { message, ..overloaded.into() }
-            }
-            PoolError::Panicked => {
-                tracing::error!("a request could not be prepared: its job panicked");
-                JudgeError::internal("the judge failed on this request")
-            }
-        }
     }
 
     /// The group with the candidates at `wanted` alone.

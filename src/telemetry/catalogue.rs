@@ -1,8 +1,9 @@
 //! Every metric, each once. docs/metrics.md is generated from here (`tests/metrics.rs`).
 
 use super::labels::{
-    ALLOCATOR, AUDIT, AUTH, BREAKER, CALL_LANE, CODE, CONTROL, DIMENSION, END_STAGE, HEALTH, LANE, LEVEL, LIMIT,
-    LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, SHED_REASON, SPAN, STAGE, TIER, TLS_FAILURE,
+    ALLOCATOR, AUDIT, AUTH, BREAKER, CALL_LANE, CODE, CONTROL, DECISION, DIMENSION, END_STAGE, GROUND, HEALTH, LANE,
+    LEVEL, LIMIT, LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, SHED_REASON, SPAN, STAGE,
+    TIER, TLS_FAILURE,
 };
 use super::metric::{Counter, Gauge, Histogram, Info, Metric};
 
@@ -118,6 +119,9 @@ catalogue! {
     CONTROL_TEXT: Counter<1> = "prism_judge_control_text_total", [CONTROL];
     "Characters in requests that nobody sees, and texts that spell a model's special tokens."
 
+    CHECKS: Counter<2> = "prism_judge_checks_total", [DECISION, GROUND];
+    "Decisions of the guardrail, by what they stand on; only those on a verdict say something of a response. A stream has one for each text that it judges."
+
     READY: Gauge<0> = "prism_judge_ready", [];
     "Whether calls are served."
     DRAINING: Gauge<0> = "prism_judge_draining", [];
@@ -143,6 +147,8 @@ catalogue! {
     "Attempts to read certificate and key anew; after one that failed the old ones stay."
     AUTH_FAILURES: Counter<1> = "prism_judge_auth_failures_total", [AUTH];
     "Calls that were not let in."
+    POLICY_RELOADS: Counter<1> = "prism_judge_policy_reloads_total", [RELOAD];
+    "Attempts to read the file of policies anew; after one that failed the old ones stay."
     AUTH_RELOADS: Counter<1> = "prism_judge_auth_reloads_total", [RELOAD];
     "Attempts to read the file of keys anew; after one that failed the old ones stay."
 

@@ -86,6 +86,12 @@ pub const OUTCOME: Label = Label::new(
     ],
 );
 
+/// What a guardrail said of a response.
+pub const DECISION: Label = Label::new("decision", &["allow", "warn", "block", "abstain"]);
+
+/// What a decision stands on: a verdict, a response that is too short for one, or an error.
+pub const GROUND: Label = Label::new("ground", &["verdict", "length", "error"]);
+
 /// Why a call was refused before any work.
 pub const SHED_REASON: Label =
     Label::new("reason", &["lane_full", "prepare_full", "quota", "draining", "loading", "other"]);

@@ -36,7 +36,6 @@ pub fn call(method: &'static str, asked: &Asked, request_id: &str, extensions: &
         catalogue::AUTH_FAILURES.increment(["lane"]);
         status::wrong_lane(asked.lane, &lanes)
     })?;
-    let deadline = extensions.get::<Deadline>().and_then(|deadline| deadline.0);
     Ok(Call {
         lane: asked.lane,
         cache: asked.cache,
@@ -44,22 +43,28 @@ pub fn call(method: &'static str, asked: &Asked, request_id: &str, extensions: &
         quota: caller.quota,
         request_id: request_id.to_owned(),
         method,
-        cancel: Cancel::with_deadline(deadline),
+        cancel: Cancel::with_deadline(Deadline::of(extensions).0),
         record,
     })
 }
 
-/// Judges. A panic is an error of this call alone.
-pub async fn scored<S: Scorer>(judge: &S, asked: Asked, call: &Call) -> Scored {
-    let candidates = asked.group.candidates.len();
-    let mut work = pin!(judge.score(asked.group, &asked.overrides, call));
-    let scored = std::future::poll_fn(|context| {
-        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))).unwrap_or_else(|_| {
+/// Does work of one call. A panic is an error of this call alone.
+pub async fn caught<T>(work: impl Future<Output = T>) -> Result<T, JudgeError> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Ok),
+        Err(_) => {
             tracing::error!("a judgement panicked");
             Poll::Ready(Err(JudgeError::new(ErrorCode::Internal, "the judge failed on this request")))
-        })
+        }
     })
-    .await?;
+    .await
+}
+
+/// Judges.
+pub async fn scored<S: Scorer>(judge: &S, asked: Asked, call: &Call) -> Scored {
+    let candidates = asked.group.candidates.len();
+    let scored = caught(judge.score(asked.group, &asked.overrides, call)).await??;
     if scored.len() == candidates {
         return Ok(scored);
     }

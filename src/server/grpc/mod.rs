@@ -2,8 +2,11 @@
 //! never leaves its task. The HTTP port calls the same methods.
 
 mod call;
+mod check;
+mod check_stream;
 mod personas;
 mod score;
+mod stream;
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -13,9 +16,9 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::pb::judge_service_server::JudgeService;
-use super::{convert, pb, status};
+use super::{PolicyFile, convert, pb, status};
 use crate::persona::{Persona, Registry, RegistryError};
-use crate::prism::Group;
+use crate::prism::{Candidate, Group};
 use crate::service::{Call, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
 use crate::telemetry::catalogue;
 
@@ -23,6 +26,17 @@ use crate::telemetry::catalogue;
 pub trait Scorer: Send + Sync + 'static {
     /// See [`Judge::score`]. The work stops when the future is dropped, which tonic does when the caller goes away.
     fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send;
+
+    /// See [`Judge::response_tokens`].
+    fn response_tokens(
+        &self,
+        group: &Group,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<Vec<usize>, JudgeError>> + Send;
+
+    /// See [`Judge::check_candidate`].
+    fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError>;
 
     /// See [`Judge::persona`].
     fn persona(&self, id: &str) -> Result<Persona, JudgeError>;
@@ -49,6 +63,19 @@ pub trait Scorer: Send + Sync + 'static {
 impl Scorer for Judge {
     fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send {
         Judge::score(self, group, overrides, call)
+    }
+
+    fn response_tokens(
+        &self,
+        group: &Group,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<Vec<usize>, JudgeError>> + Send {
+        Judge::response_tokens(self, group, overrides, call)
+    }
+
+    fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError> {
+        Judge::check_candidate(self, candidate)
     }
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
@@ -86,15 +113,26 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 /// The service. Its judge appears when the model is loaded.
 pub struct Grpc<S> {
     judge: Arc<OnceLock<Arc<S>>>,
+    policies: Option<Arc<PolicyFile>>,
 }
 
 impl<S: Scorer> Grpc<S> {
     pub fn new(judge: Arc<OnceLock<Arc<S>>>) -> Self {
-        Self { judge }
+        Self { judge, policies: None }
+    }
+
+    /// The same service, whose checks may name these policies.
+    pub fn guided_by(self, policies: Option<Arc<PolicyFile>>) -> Self {
+        Self { policies, ..self }
     }
 
     fn judge(&self) -> Result<&S, Status> {
-        self.judge.get().map(Arc::as_ref).ok_or_else(|| {
+        self.shared_judge().map(Arc::as_ref)
+    }
+
+    /// The judge for work that outlives the method.
+    fn shared_judge(&self) -> Result<&Arc<S>, Status> {
+        self.judge.get().ok_or_else(|| {
             catalogue::SHED.increment(["none", "loading"]);
             status::loading()
         })
@@ -131,15 +169,15 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         Err(Status::unimplemented("ScoreDialogue"))
     }
 
-    async fn check(&self, _request: Request<pb::CheckRequest>) -> Result<Response<pb::CheckResponse>, Status> {
-        Err(Status::unimplemented("Check"))
+    async fn check(&self, request: Request<pb::CheckRequest>) -> Result<Response<pb::CheckResponse>, Status> {
+        check::one(self.judge()?, self.policies.as_deref(), request).await
     }
 
     async fn check_stream(
         &self,
-        _request: Request<Streaming<pb::CheckStreamRequest>>,
+        request: Request<Streaming<pb::CheckStreamRequest>>,
     ) -> Result<Response<Self::CheckStreamStream>, Status> {
-        Err(Status::unimplemented("CheckStream"))
+        Ok(check_stream::growing(Arc::clone(self.shared_judge()?), self.policies.clone(), request))
     }
 
     async fn rank(&self, _request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {

@@ -4,7 +4,6 @@ use tonic::{Request, Response, Status};
 
 use super::Scorer;
 use super::call::{call, scored, who};
-use crate::prism::Verdict;
 use crate::server::convert::{self, Violations, Wire};
 use crate::server::{MESSAGE_LIMIT, pb, status};
 use crate::service::JudgeError;
@@ -56,7 +55,7 @@ pub async fn group<S: Scorer>(
 }
 
 /// The service numbers candidates; a request with one `candidate` does not.
-pub fn of_one_candidate(result: Result<Verdict, JudgeError>) -> Result<Verdict, Status> {
+pub fn of_one_candidate<T>(result: Result<T, JudgeError>) -> Result<T, Status> {
     result.map_err(|error| {
         let field = error.field.map(|field| match field.strip_prefix("candidates[0]") {
             Some(rest) => format!("candidate{rest}"),
