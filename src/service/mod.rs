@@ -3,6 +3,7 @@
 mod arithmetic;
 mod call;
 mod config;
+mod dialogue;
 mod error;
 mod judge;
 mod limits;
@@ -15,12 +16,14 @@ mod report;
 mod score;
 mod self_check;
 mod slot;
+mod subject;
 mod tokens;
 mod warnings;
 mod wording;
 
 pub use call::Call;
 pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
+pub use dialogue::{Dialogue, ScoredDialogue};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
 pub use limits::{LimitSettings, check_request_id};

@@ -2,7 +2,11 @@
 //! never leaves its task. The HTTP port calls the same methods.
 
 mod call;
+mod dialogue;
+mod rank;
+mod refused;
 mod score;
+mod stream;
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -15,13 +19,25 @@ use super::pb::judge_service_server::JudgeService;
 use super::{convert, pb, status};
 use crate::persona::Persona;
 use crate::prism::Group;
-use crate::service::{Call, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
+use crate::service::{
+    Call, Dialogue, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored, ScoredDialogue,
+};
 use crate::telemetry::catalogue;
+
+use refused::Refused;
 
 /// What the server needs of a judge; tests bring their own.
 pub trait Scorer: Send + Sync + 'static {
     /// See [`Judge::score`]. The work stops when the future is dropped, which tonic does when the caller goes away.
     fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send;
+
+    /// See [`Judge::score_dialogue`]; stops as [`Scorer::score`] does.
+    fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<ScoredDialogue, JudgeError>> + Send;
 
     /// See [`Judge::persona`].
     fn persona(&self, id: &str) -> Result<Persona, JudgeError>;
@@ -42,6 +58,15 @@ pub trait Scorer: Send + Sync + 'static {
 impl Scorer for Judge {
     fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> impl Future<Output = Scored> + Send {
         Judge::score(self, group, overrides, call)
+    }
+
+    fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<ScoredDialogue, JudgeError>> + Send {
+        Judge::score_dialogue(self, dialogue, overrides, call)
     }
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
@@ -78,8 +103,8 @@ impl<S: Scorer> Grpc<S> {
         Self { judge }
     }
 
-    fn judge(&self) -> Result<&S, Status> {
-        self.judge.get().map(Arc::as_ref).ok_or_else(|| {
+    fn judge(&self) -> Result<&Arc<S>, Status> {
+        self.judge.get().ok_or_else(|| {
             catalogue::SHED.increment(["none", "loading"]);
             status::loading()
         })
@@ -92,28 +117,28 @@ impl<S: Scorer> JudgeService for Grpc<S> {
     type CheckStreamStream = Answers<pb::CheckStreamResponse>;
 
     async fn score(&self, request: Request<pb::ScoreRequest>) -> Result<Response<pb::ScoreResponse>, Status> {
-        score::one(self.judge()?, request).await
+        score::one(&**self.judge()?, request).await
     }
 
     async fn score_group(
         &self,
         request: Request<pb::ScoreGroupRequest>,
     ) -> Result<Response<pb::ScoreGroupResponse>, Status> {
-        score::group(self.judge()?, request).await
+        score::group(&**self.judge()?, request).await
     }
 
     async fn score_stream(
         &self,
-        _request: Request<Streaming<pb::ScoreStreamRequest>>,
+        request: Request<Streaming<pb::ScoreStreamRequest>>,
     ) -> Result<Response<Self::ScoreStreamStream>, Status> {
-        Err(Status::unimplemented("ScoreStream"))
+        Ok(Response::new(stream::stream(self.judge()?, request)))
     }
 
     async fn score_dialogue(
         &self,
-        _request: Request<pb::ScoreDialogueRequest>,
+        request: Request<pb::ScoreDialogueRequest>,
     ) -> Result<Response<pb::ScoreDialogueResponse>, Status> {
-        Err(Status::unimplemented("ScoreDialogue"))
+        dialogue::dialogue(&**self.judge()?, request).await
     }
 
     async fn check(&self, _request: Request<pb::CheckRequest>) -> Result<Response<pb::CheckResponse>, Status> {
@@ -127,8 +152,8 @@ impl<S: Scorer> JudgeService for Grpc<S> {
         Err(Status::unimplemented("CheckStream"))
     }
 
-    async fn rank(&self, _request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {
-        Err(Status::unimplemented("Rank"))
+    async fn rank(&self, request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {
+        rank::rank(&**self.judge()?, request).await
     }
 
     async fn list_personas(
