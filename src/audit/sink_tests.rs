@@ -39,6 +39,7 @@ fn failed(request_id: &str, group: &Arc<Group>) -> Finished {
         lane: Lane::Train,
         cache: CacheControl::Use,
         group: Arc::clone(group),
+        after: None,
         overrides: OptionOverrides::default(),
         options: Options { evidence, layout, label_order, calibration, persona_block: false, scale },
         judge: Provenance {
@@ -53,6 +54,7 @@ fn failed(request_id: &str, group: &Arc<Group>) -> Finished {
             numerics: Numerics::F32,
         },
         answer_slot: ["A", "B", "C"],
+        shaping: None,
         scored: Err(JudgeError::new(ErrorCode::DeadlineExceeded, "late")),
     }
 }

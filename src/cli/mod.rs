@@ -10,6 +10,7 @@ mod debug_prefill;
 mod debug_prompts;
 mod debug_score;
 mod demo;
+mod dialogue;
 mod drive;
 mod engine_args;
 mod exit;
@@ -48,6 +49,7 @@ Examples:
   prism-judge demo                              judge built-in replies
   prism-judge score rows.jsonl > out.jsonl      one JSON verdict a line
   prism-judge explain rows.jsonl --id 12        show how a verdict came about
+  prism-judge dialogue dialogues.jsonl          does a persona hold, turn by turn?
   prism-judge bench groups.jsonl                metrics where answers are known
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
   prism-judge config check prism-judge.toml     is the server's file in order?
@@ -76,6 +78,7 @@ enum Command {
     /// List, fetch and check the judge's models.
     Models(models::ModelsArgs),
     Demo(demo::Args),
+    Dialogue(dialogue::Args),
     Bench(bench::Args),
     Serve(Box<serve::Args>),
     Keys(keys::KeysArgs),
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Dialogue(args) => dialogue::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args, &settings),
         Command::Keys(args) => keys::run(&args),

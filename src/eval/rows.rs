@@ -129,24 +129,32 @@ impl Item {
 
     /// The same of a line that may name its persona.
     pub fn parse_knowing(known: &Known, text: &str, line: usize) -> Result<Self, BadLine> {
-        let bad = |id, message| BadLine { id, line, message };
-        let mut value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
-        let filled_in = known.fill_in(&mut value);
-        let row = fields::object(&value, "the line", "an object").map_err(|message| bad(None, message))?;
-        let row = Fields::new(row, "");
-        let id = identifier(&row).map_err(|message| bad(None, message))?;
-        let read = || {
-            filled_in?;
+        read(known, text, line, |row, _| {
             if ["positive", "positives", "negatives"].iter().any(|key| row.has(key)) {
-                ranked(&row, line)
+                ranked(row, line)
             } else if row.has("aligned") {
-                diagnosis(&row, line)
+                diagnosis(row, line)
             } else {
-                single(&row, line)
+                single(row, line)
             }
-        };
-        read().map_err(|message| bad(id, message))
+        })
     }
+}
+
+/// Reads a line's object with its identifier, if it has one.
+pub(super) fn read<T>(
+    known: &Known,
+    text: &str,
+    line: usize,
+    read: impl FnOnce(&Fields<'_>, Option<String>) -> Result<T, FieldError>,
+) -> Result<T, BadLine> {
+    let bad = |id, message| BadLine { id, line, message };
+    let mut value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
+    let filled_in = known.fill_in(&mut value);
+    let row = fields::object(&value, "the line", "an object").map_err(|message| bad(None, message))?;
+    let row = Fields::new(row, "");
+    let id = identifier(&row).map_err(|message| bad(None, message))?;
+    filled_in.and_then(|()| read(&row, id.clone())).map_err(|message| bad(id, message))
 }
 
 /// The identifier of a line: the row's own before the group's.
@@ -269,7 +277,7 @@ fn violation(kind: &str) -> Option<Violation> {
 }
 
 /// The line's persona: `persona`, or `profile` as its description.
-fn persona_of(row: &Fields<'_>) -> Result<Persona, FieldError> {
+pub(super) fn persona_of(row: &Fields<'_>) -> Result<Persona, FieldError> {
     match (row.get("persona"), row.text("profile")?) {
         (Some(_), Some(_)) => Err("persona and profile are both set; keep one".to_owned()),
         (Some(value), None) => persona(value, "persona"),

@@ -1,12 +1,8 @@
 //! How many calls a connection has in flight, until the last byte of their answers.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
-use tonic::body::Body;
 
 /// The calls of one connection.
 #[derive(Clone)]
@@ -42,37 +38,5 @@ pub struct InFlight(watch::Sender<usize>);
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls -= 1);
-    }
-}
-
-/// The body of an answer, with its call.
-pub struct Answer {
-    body: Body,
-    _call: InFlight,
-}
-
-impl Answer {
-    pub fn new(body: Body, call: InFlight) -> Self {
-        Self { body, _call: call }
-    }
-}
-
-impl hyper::body::Body for Answer {
-    type Data = <Body as hyper::body::Body>::Data;
-    type Error = <Body as hyper::body::Body>::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -6,8 +6,8 @@ use super::{pb, status};
 use crate::numerics::Numerics;
 use crate::persona::{Persona, Polarity, Trait, TraitTarget};
 use crate::prism::{
-    Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, TextCounts,
-    Turn, Verdict,
+    Aggregation, Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout,
+    RewardSignal, TextCounts, Turn, Verdict,
 };
 use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides, check_request_id};
 
@@ -16,7 +16,7 @@ use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides,
 pub struct Violations(Vec<FieldViolation>);
 
 impl Violations {
-    fn push(&mut self, field: impl Into<String>, description: impl Into<String>) {
+    pub(super) fn push(&mut self, field: impl Into<String>, description: impl Into<String>) {
         self.0.push(FieldViolation::new(field, description));
     }
 
@@ -152,12 +152,12 @@ fn required<T: OnWire>(number: i32, field: &str, violations: &mut Violations) ->
 }
 
 /// A field that may be left out; UNSPECIFIED means the same.
-fn optional<T: OnWire>(number: Option<i32>, field: &str, violations: &mut Violations) -> Option<T> {
+pub(super) fn optional<T: OnWire>(number: Option<i32>, field: &str, violations: &mut Violations) -> Option<T> {
     number.filter(|number| *number != 0).and_then(|number| required(number, field, violations))
 }
 
 /// An enumeration of ours and its numbers on the wire.
-trait OnWire: Copy + PartialEq + 'static {
+pub(super) trait OnWire: Copy + PartialEq + 'static {
     const ALL: &'static [(i32, Self)];
 
     /// The name of a number in the contract.
@@ -196,6 +196,13 @@ on_wire!(Calibration: None, Contextual);
 on_wire!(Lane: Guard, Train, Batch);
 on_wire!(CacheControl: Use, Refresh, Off);
 on_wire!(Numerics: F32, Int8);
+on_wire!(Aggregation: Mean, Min, Geometric);
+on_wire!(RewardSignal: Evidence, Margin);
+
+/// A place or a count: a message holds far fewer of anything than u32 counts.
+pub(super) fn number(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
 
 /// The result of the candidate at `index`.
 pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> pb::CandidateResult {
@@ -204,8 +211,7 @@ pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> 
         Ok(found) => Wire::Verdict(verdict(found)),
         Err(found) => Wire::Error(error(found)),
     };
-    // A message holds far fewer candidates than u32 counts.
-    pb::CandidateResult { id, index: u32::try_from(index).unwrap_or(u32::MAX), result: Some(result), reward: None }
+    pb::CandidateResult { id, index: number(index), result: Some(result), reward: None }
 }
 
 /// An error in the place of a verdict.
@@ -321,6 +327,8 @@ mod tests {
         all_numbers::<Lane>(3);
         all_numbers::<CacheControl>(3);
         all_numbers::<Numerics>(2);
+        all_numbers::<Aggregation>(3);
+        all_numbers::<RewardSignal>(2);
     }
 
     #[test]

@@ -11,14 +11,12 @@ use hyper::body::Incoming;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
-use super::calls::{Answer, Calls};
+use super::answer::{Allowed, Answer};
+use super::calls::Calls;
 use super::deadline::{self, Deadline};
-use super::life::{Life, Phase};
+use super::life::Life;
 use super::{Caller, Keys, status};
 use crate::telemetry::{Served, catalogue};
-
-/// `Code::OutOfRange` as it travels.
-const OUT_OF_RANGE: &str = "11";
 
 /// The way into the services.
 #[derive(Clone)]
@@ -39,6 +37,7 @@ impl Front {
         let call = calls.enter();
         let served = Served::begin(request.uri().path(), request.headers());
         let deadline = Deadline(deadline::of(request.headers()));
+        let allowed = Allowed { deadline, life: self.life.clone() };
         let caller = match &self.keys {
             Some(keys) => keys.caller(request.headers()),
             None => Ok(Caller::default()),
@@ -51,28 +50,19 @@ impl Front {
             Ok(caller) => {
                 request.extensions_mut().insert(served.record().clone());
                 request.extensions_mut().insert(deadline);
-                request.extensions_mut().insert(caller);
                 // For calls that go on after their first answer.
-                request.extensions_mut().insert(self.life.clone());
+                request.extensions_mut().insert(self.life);
+                request.extensions_mut().insert(caller);
                 tokio::select! {
                     biased;
                     answered = self.routes.oneshot(request) => match answered {
                         Ok(response) => response,
                         Err(never) => match never {},
                     },
-                    () = deadline.passed() => status::late().into_http(),
-                    () = self.life.reached(Phase::Over) => {
-                        catalogue::SHED.increment([served.record().lane(), "draining"]);
-                        status::stopping().into_http()
-                    }
+                    status = allowed.clone().over(served.record().clone()) => status.into_http(),
                 }
             }
         };
-        // tonic refuses a message that is too large before we see it, and has no other use for this code.
-        if response.headers().get("grpc-status").is_some_and(|code| code == OUT_OF_RANGE) {
-            catalogue::LIMIT_REFUSALS.increment(["message_bytes"]);
-        }
-        served.answered(response.headers());
-        Ok(response.map(|body| Answer::new(body, call)))
+        Ok(Answer::of(response, served, allowed, call))
     }
 }

@@ -1,10 +1,11 @@
 //! gRPC front end: a thin translation to `service`, and what a server needs around it: connections, TLS, keys, probes,
 //! drain. It checks what only a wire message can get wrong and adds no rule of judging.
 //!
-//! A call: `accept` (connection) -> `front` (who calls, until when) -> `grpc` (messages) -> `service`.
+//! A call: `accept` (connection) -> `front` (who calls, until when) -> `grpc` (messages) -> `service`; and out by `answer`.
 
 mod accept;
 mod admin;
+mod answer;
 mod calls;
 #[doc(hidden)] // Public for fuzz/ only.
 pub mod convert;
@@ -18,6 +19,7 @@ mod options;
 mod policies;
 mod readiness;
 mod reload;
+mod reward;
 mod run;
 mod status;
 mod tls;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
@@ -26,10 +27,13 @@ use crate::digest::Digest;
 use crate::persona::{Persona, Registry, RegistryError};
 use crate::prism::*;
 use crate::service::{
-    CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
+    CacheControl, Call, Dialogue, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides,
+    Scored, ScoredDialogue,
 };
 
 mod check;
+#[path = "stream_tests.rs"]
+mod streams;
 
 /// Judges by the text of the response: `nan` fails, `wait...` waits until it is cancelled or released, `panic` panics.
 struct Fake {
@@ -43,6 +47,29 @@ struct Fake {
     called: mpsc::Sender<Call>,
     /// Bytes of a response that grows.
     grown: unbounded::UnboundedSender<usize>,
+    crowd: Arc<Crowd>,
+}
+
+/// Calls that are judged now, and the most that were at a time.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Crowd {
+    fn enter(&self) -> InCrowd<'_> {
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        InCrowd(self)
+    }
+}
+
+struct InCrowd<'a>(&'a Crowd);
+
+impl Drop for InCrowd<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Tells that a judgement was dropped.
@@ -77,6 +104,7 @@ impl Fake {
 
 impl Scorer for Fake {
     async fn score(&self, group: Group, _: &OptionOverrides, call: &Call) -> Scored {
+        let _place = self.crowd.enter();
         let _ = self.called.send(call.clone());
         if group.persona.description.is_empty() {
             return Err(JudgeError::invalid("persona", "has nothing usable"));
@@ -100,6 +128,20 @@ impl Scorer for Fake {
             0..=100 => Ok(()),
             _ => Err(JudgeError::invalid("candidates[0].response", "at most 100")),
         }
+    }
+
+    async fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        _: &OptionOverrides,
+        call: &Call,
+    ) -> Result<ScoredDialogue, JudgeError> {
+        let judge = async |turn: Turn| self.judge(&Candidate { id: String::new(), response: turn.text }, call).await;
+        let mut turns = Vec::new();
+        for (at, turn) in dialogue.turns.into_iter().enumerate().filter(|(_, turn)| turn.speaker == dialogue.agent) {
+            turns.push((at, judge(turn).await));
+        }
+        Ok(ScoredDialogue { turns, drift: None })
     }
 
     fn health(&self) -> watch::Receiver<Health> {
@@ -166,6 +208,7 @@ struct Strings {
     health: watch::Sender<Health>,
     called: mpsc::Receiver<Call>,
     grown: unbounded::UnboundedReceiver<usize>,
+    crowd: Arc<Crowd>,
 }
 
 fn fake() -> (Fake, Strings) {
@@ -175,6 +218,7 @@ fn fake() -> (Fake, Strings) {
     let (called_sender, called) = mpsc::channel();
     let (grown_sender, grown) = unbounded::unbounded_channel();
     let health = watch::Sender::new(Health::Ready);
+    let crowd = Arc::<Crowd>::default();
     let fake = Fake {
         released: Arc::clone(&released),
         stopped: stopped_sender,
@@ -182,8 +226,9 @@ fn fake() -> (Fake, Strings) {
         health: health.clone(),
         called: called_sender,
         grown: grown_sender,
+        crowd: Arc::clone(&crowd),
     };
-    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, grown })
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, grown, crowd })
 }
 
 fn verdict(id: &str) -> Verdict {
@@ -230,26 +275,29 @@ struct Harness {
 impl Harness {
     /// A server whose model is loaded when `load` gets its message.
     async fn loading(load: mpsc::Receiver<Result<(), String>>) -> Self {
+        Self::with(load, ServerOptions { reflection: true, ..ServerOptions::default() }).await
+    }
+
+    async fn with(load: mpsc::Receiver<Result<(), String>>, options: ServerOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stop_signal) = oneshot::channel();
         let (fake, strings) = fake();
         let load = move || load.recv().unwrap().map(|()| fake);
         let shutdown = async { drop(stop_signal.await) };
-        let served = tokio::spawn(run(
-            plain(listener),
-            load,
-            ServerOptions { reflection: true, ..ServerOptions::default() },
-            shutdown,
-        ));
+        let served = tokio::spawn(run(plain(listener), load, options, shutdown));
         let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
         Self { address, channel, stop: Some(stop), served, strings }
     }
 
     async fn ready() -> Self {
+        Self::ready_with(ServerOptions { reflection: true, ..ServerOptions::default() }).await
+    }
+
+    async fn ready_with(options: ServerOptions) -> Self {
         let (loaded, load) = mpsc::channel();
         loaded.send(Ok(())).unwrap();
-        let harness = Self::loading(load).await;
+        let harness = Self::with(load, options).await;
         harness.until(ServingStatus::Serving).await;
         harness
     }

@@ -4,7 +4,7 @@
 
 use super::JudgeError;
 use crate::persona::Persona;
-use crate::prism::{Candidate, Group};
+use crate::prism::{Candidate, Group, Turn};
 use crate::telemetry::catalogue::LIMIT_REFUSALS;
 
 /// Bytes of a text for each token that the model can read at once; of running text a token is four or fewer.
@@ -76,18 +76,50 @@ impl Limits {
         self.group(group).map_err(TooLarge::refused)
     }
 
+    /// The same without what the turns of the context hold, which concerns those alone that come after them.
+    ///
+    /// # Errors
+    /// As [`Limits::check_group`].
+    pub fn check_dialogue(&self, group: &Group) -> Result<(), JudgeError> {
+        self.dialogue(group).map_err(TooLarge::refused)
+    }
+
+    /// For each part of a context, the first `after` turns of it in rising order, the error that
+    /// [`Limits::check_group`] has for it.
+    pub fn check_parts(&self, context: &[Turn], after: &[usize]) -> Vec<Option<JudgeError>> {
+        let (mut checked, mut all, mut wrong) = (0, 0, None);
+        let check = |turns: &usize| {
+            for (index, turn) in context.iter().enumerate().take(*turns).skip(checked) {
+                wrong = wrong.take().or_else(|| self.turn(index, turn).map_err(TooLarge::refused).err());
+                all += size(turn);
+            }
+            checked = *turns;
+            wrong.clone().or_else(|| self.context(all).map_err(TooLarge::refused).err())
+        };
+        after.iter().map(check).collect()
+    }
+
     fn group(&self, group: &Group) -> Result<(), TooLarge> {
+        self.dialogue(group)?;
+        let context = &group.context;
+        context.iter().enumerate().try_for_each(|(index, turn)| self.turn(index, turn))?;
+        self.context(context.iter().map(size).sum())
+    }
+
+    fn dialogue(&self, group: &Group) -> Result<(), TooLarge> {
         let Group { persona, context, candidates } = group;
         count("candidates", ("candidates", "candidates"), candidates.len(), self.candidates)?;
         self.persona(persona)?;
-        count("turns", ("context", "turns"), context.len(), self.turns)?;
-        let mut all = 0;
-        for (index, turn) in context.iter().enumerate() {
-            bytes("context_bytes", || format!("context[{index}].speaker"), turn.speaker.len(), NAME_BYTES)?;
-            bytes("context_bytes", || format!("context[{index}].text"), turn.text.len(), self.context_bytes)?;
-            all += turn.speaker.len() + turn.text.len();
-        }
-        bytes("context_bytes", || "context".to_owned(), all, self.context_bytes)
+        count("turns", ("context", "turns"), context.len(), self.turns)
+    }
+
+    fn turn(&self, index: usize, turn: &Turn) -> Result<(), TooLarge> {
+        bytes("context_bytes", || format!("context[{index}].speaker"), turn.speaker.len(), NAME_BYTES)?;
+        bytes("context_bytes", || format!("context[{index}].text"), turn.text.len(), self.context_bytes)
+    }
+
+    fn context(&self, size: usize) -> Result<(), TooLarge> {
+        bytes("context_bytes", || "context".to_owned(), size, self.context_bytes)
     }
 
     /// A persona of a file, which no call has sent.
@@ -164,6 +196,11 @@ impl TooLarge {
         LIMIT_REFUSALS.increment([self.limit]);
         self.error
     }
+}
+
+/// Bytes of a turn.
+fn size(turn: &Turn) -> usize {
+    turn.speaker.len() + turn.text.len()
 }
 
 fn bytes(limit_name: &'static str, field: impl FnOnce() -> String, size: usize, limit: usize) -> Result<(), TooLarge> {
@@ -268,6 +305,23 @@ mod tests {
             let mut changed = group();
             change(&mut changed);
             assert_eq!(refusal(&SMALL, &changed), Some((field.to_owned(), message)));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_context_has_the_error_that_it_has_alone() {
+        let turn = |text: usize| Turn { speaker: "s".to_owned(), text: "t".repeat(text) };
+        let limits = Limits::new(&LimitSettings { turns: 9, ..SMALL }, 1000);
+        for sizes in [[5, 5, 5, 5, 5, 5], [5, 31, 0, 0, 0, 0], [9, 9, 9, 31, 0, 2], [29, 0, 0, 0, 0, 0]] {
+            let context: Vec<Turn> = sizes.into_iter().map(turn).collect();
+            let alone = |turns: usize| {
+                let part = Group { context: context[..turns].to_vec(), ..group() };
+                limits.check_group(&part).err()
+            };
+            for after in [vec![0, 1, 2, 3, 4, 5, 6], vec![2, 2, 5], vec![6], vec![]] {
+                let expected: Vec<_> = after.iter().map(|turns| alone(*turns)).collect();
+                assert_eq!(limits.check_parts(&context, &after), expected, "{sizes:?}");
+            }
         }
     }
 

@@ -22,6 +22,9 @@ pub(super) struct Watch {
 impl Watch {
     pub fn begin(call: &Call, candidates: usize) -> Self {
         call.record.set_lane(call.lane.name());
+        if let Some(shaping) = &call.shaping {
+            call.record.set_shaping(shaping.name());
+        }
         call.record.add(Sizes { candidates: candidates as u64, ..Sizes::default() });
         GROUP_CANDIDATES.record([], candidates as f64);
         Self { candidates, ended: false }

@@ -39,7 +39,7 @@ catalogue! {
     REQUESTS: Counter<2> = "prism_judge_requests_total", [METHOD, CODE];
     "Calls answered, by method and gRPC status."
     REQUEST_SECONDS: Histogram<2> = "prism_judge_request_duration_seconds", [METHOD, CALL_LANE], SECONDS;
-    "Time from a call's headers to its answer."
+    "Time from a call's headers to the end of its answer; of a stream, its whole life."
     REQUESTS_IN_FLIGHT: Gauge<0> = "prism_judge_requests_in_flight", [];
     "Calls under way."
     STAGE_SECONDS: Histogram<2> = "prism_judge_stage_duration_seconds", [STAGE, LANE], SECONDS;
@@ -48,6 +48,10 @@ catalogue! {
     "Candidates by what became of them."
     GROUP_CANDIDATES: Histogram<0> = "prism_judge_group_candidates", [], CANDIDATES;
     "Candidates per call."
+    STREAM_ITEMS: Gauge<0> = "prism_judge_stream_items_in_flight", [];
+    "Requests of ScoreStreams that were read and have no result yet; 64 of a stream at most."
+    STREAM_ITEM_SECONDS: Histogram<1> = "prism_judge_stream_item_duration_seconds", [CALL_LANE], SECONDS;
+    "Time from reading a request of a ScoreStream to its result."
     PROMPT_TOKENS: Counter<0> = "prism_judge_prompt_tokens_total", [];
     "Tokens of the prompts of all judged candidates, as if each prompt were run alone."
 

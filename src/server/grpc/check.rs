@@ -82,7 +82,7 @@ pub async fn checked<S: Scorer>(
         Ok(None) => scored(judge, asked, call).await.and_then(|mut results| results.remove(0)),
         Err(error) => Err(error),
     };
-    of_one_candidate(policy.conclude(verdict))
+    policy.conclude(verdict).map_err(|error| status::of_error(&of_one_candidate(error)))
 }
 
 /// The answer where the response is too short for the policy.

@@ -4,12 +4,13 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Extensions, Request, Response, Status, Streaming};
 use tonic_types::FieldViolation;
 
-use super::call::call;
+use super::call::{call, caught};
 use super::check::{Question, checked, question};
-use super::stream::{Ends, Sender};
 use super::{Answers, Scorer};
 use crate::prism::{Candidate, Group};
 use crate::server::convert::{self, Asked, Violations};
@@ -18,6 +19,9 @@ use crate::server::pb::check_stream_request::Message;
 use crate::server::{PolicyFile, pb, status};
 use crate::service::check::Sentences;
 use crate::service::{Call, JudgeError};
+
+/// Where the work of a call sends its answers. It waits there for a caller who is slow to read.
+type Sender<T> = mpsc::Sender<Result<T, Status>>;
 
 /// A judgement under way, and its answer; whether that is the last.
 type Judgement = Pin<Box<dyn Future<Output = Result<bool, Status>> + Send>>;
@@ -28,9 +32,22 @@ pub fn growing<S: Scorer>(
     request: Request<Streaming<pb::CheckStreamRequest>>,
 ) -> Response<Answers<pb::CheckStreamResponse>> {
     let (_, extensions, messages) = request.into_parts();
-    let ends = Ends::of(&extensions);
     let start = Start { judge, policies, extensions };
-    Response::new(ends.answers(move |answers| follow(start, messages, answers)))
+    let (answers, told) = mpsc::channel(1);
+    let work = follow(start, messages, answers.clone());
+    tokio::spawn(async move {
+        let ended = tokio::select! {
+            biased;
+            // The caller went away, or the call's time or the server's has passed, which its body watches.
+            () = answers.closed() => return,
+            ended = caught(work) => ended.unwrap_or_else(|error| Err(status::of_error(&error))),
+        };
+        if let Err(status) = ended {
+            // The caller may have gone away meanwhile.
+            let _ = answers.send(Err(status)).await;
+        }
+    });
+    Response::new(Box::pin(ReceiverStream::new(told)))
 }
 
 /// What a call begins with beside its first message.

@@ -4,7 +4,10 @@
 mod call;
 mod check;
 mod check_stream;
+mod dialogue;
 mod personas;
+mod rank;
+mod refused;
 mod score;
 mod stream;
 
@@ -19,8 +22,12 @@ use super::pb::judge_service_server::JudgeService;
 use super::{PolicyFile, convert, pb, status};
 use crate::persona::{Persona, Registry, RegistryError};
 use crate::prism::{Candidate, Group};
-use crate::service::{Call, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored};
+use crate::service::{
+    Call, Dialogue, Health, Judge, JudgeError, JudgeInfo, Load, OptionOverrides, Scored, ScoredDialogue,
+};
 use crate::telemetry::catalogue;
+
+use refused::Refused;
 
 /// What the server needs of a judge; tests bring their own.
 pub trait Scorer: Send + Sync + 'static {
@@ -37,6 +44,14 @@ pub trait Scorer: Send + Sync + 'static {
 
     /// See [`Judge::check_candidate`].
     fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError>;
+
+    /// See [`Judge::score_dialogue`]; stops as [`Scorer::score`] does.
+    fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<ScoredDialogue, JudgeError>> + Send;
 
     /// See [`Judge::persona`].
     fn persona(&self, id: &str) -> Result<Persona, JudgeError>;
@@ -76,6 +91,15 @@ impl Scorer for Judge {
 
     fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError> {
         Judge::check_candidate(self, candidate)
+    }
+
+    fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> impl Future<Output = Result<ScoredDialogue, JudgeError>> + Send {
+        Judge::score_dialogue(self, dialogue, overrides, call)
     }
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
@@ -126,12 +150,7 @@ impl<S: Scorer> Grpc<S> {
         Self { policies, ..self }
     }
 
-    fn judge(&self) -> Result<&S, Status> {
-        self.shared_judge().map(Arc::as_ref)
-    }
-
-    /// The judge for work that outlives the method.
-    fn shared_judge(&self) -> Result<&Arc<S>, Status> {
+    fn judge(&self) -> Result<&Arc<S>, Status> {
         self.judge.get().ok_or_else(|| {
             catalogue::SHED.increment(["none", "loading"]);
             status::loading()
@@ -145,50 +164,50 @@ impl<S: Scorer> JudgeService for Grpc<S> {
     type CheckStreamStream = Answers<pb::CheckStreamResponse>;
 
     async fn score(&self, request: Request<pb::ScoreRequest>) -> Result<Response<pb::ScoreResponse>, Status> {
-        score::one(self.judge()?, request).await
+        score::one(&**self.judge()?, request).await
     }
 
     async fn score_group(
         &self,
         request: Request<pb::ScoreGroupRequest>,
     ) -> Result<Response<pb::ScoreGroupResponse>, Status> {
-        score::group(self.judge()?, request).await
+        score::group(&**self.judge()?, request).await
     }
 
     async fn score_stream(
         &self,
-        _request: Request<Streaming<pb::ScoreStreamRequest>>,
+        request: Request<Streaming<pb::ScoreStreamRequest>>,
     ) -> Result<Response<Self::ScoreStreamStream>, Status> {
-        Err(Status::unimplemented("ScoreStream"))
+        Ok(Response::new(stream::stream(self.judge()?, request)))
     }
 
     async fn score_dialogue(
         &self,
-        _request: Request<pb::ScoreDialogueRequest>,
+        request: Request<pb::ScoreDialogueRequest>,
     ) -> Result<Response<pb::ScoreDialogueResponse>, Status> {
-        Err(Status::unimplemented("ScoreDialogue"))
+        dialogue::dialogue(&**self.judge()?, request).await
     }
 
     async fn check(&self, request: Request<pb::CheckRequest>) -> Result<Response<pb::CheckResponse>, Status> {
-        check::one(self.judge()?, self.policies.as_deref(), request).await
+        check::one(&**self.judge()?, self.policies.as_deref(), request).await
     }
 
     async fn check_stream(
         &self,
         request: Request<Streaming<pb::CheckStreamRequest>>,
     ) -> Result<Response<Self::CheckStreamStream>, Status> {
-        Ok(check_stream::growing(Arc::clone(self.shared_judge()?), self.policies.clone(), request))
+        Ok(check_stream::growing(Arc::clone(self.judge()?), self.policies.clone(), request))
     }
 
-    async fn rank(&self, _request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {
-        Err(Status::unimplemented("Rank"))
+    async fn rank(&self, request: Request<pb::RankRequest>) -> Result<Response<pb::RankResponse>, Status> {
+        rank::rank(&**self.judge()?, request).await
     }
 
     async fn list_personas(
         &self,
         _request: Request<pb::ListPersonasRequest>,
     ) -> Result<Response<pb::ListPersonasResponse>, Status> {
-        Ok(Response::new(personas::list(self.judge()?)))
+        Ok(Response::new(personas::list(&**self.judge()?)))
     }
 
     async fn get_judge_info(

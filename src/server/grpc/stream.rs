@@ -1,67 +1,156 @@
-//! Calls that go on after their first answer: nobody else watches their time any more.
+//! ScoreStream: requests come one by one and are judged beside each other; results leave as they are done.
 
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Extensions, Status};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
-use super::Answers;
-use super::call::caught;
-use crate::server::deadline::Deadline;
+use tokio::task::JoinSet;
+use tokio_stream::Stream;
+use tonic::{Code, Request, Status, Streaming};
+use tonic_types::FieldViolation;
+
+use super::call::Found;
+use super::{Answers, Refused, Scorer, score};
 use crate::server::life::{Life, Phase};
-use crate::server::status;
-use crate::telemetry::{CallRecord, catalogue};
+use crate::server::{pb, status};
+use crate::telemetry::catalogue::{STREAM_ITEM_SECONDS, STREAM_ITEMS};
 
-/// Where the work of a call sends its answers. It waits there for a caller who is slow to read.
-pub type Sender<T> = mpsc::Sender<Result<T, Status>>;
+/// Requests of one stream that are judged at a time. While there are so many the next one is not read, and HTTP/2 holds
+/// the caller back. The catalogue of metrics tells the number.
+const AHEAD: usize = 64;
 
-/// When a call is over whatever its work says.
-pub struct Ends {
-    deadline: Deadline,
-    life: Option<Life>,
-    record: CallRecord,
-}
-
-impl Ends {
-    /// As the front found it out.
-    pub fn of(extensions: &Extensions) -> Self {
-        Self {
-            deadline: Deadline::of(extensions),
-            life: extensions.get().cloned(),
-            record: extensions.get().cloned().unwrap_or_default(),
-        }
-    }
-
-    /// What `work` answers, on a task of its own. It is dropped when the caller goes away, when the call's time has
-    /// passed and when the server's has; the last two end the answers with their status, as the work's own error does.
-    pub fn answers<T: Send + 'static, F>(self, work: impl FnOnce(Sender<T>) -> F) -> Answers<T>
-    where
-        F: Future<Output = Result<(), Status>> + Send + 'static,
-    {
-        let (answers, told) = mpsc::channel(1);
-        let work = work(answers.clone());
-        tokio::spawn(async move {
-            let ended = tokio::select! {
-                biased;
-                () = answers.closed() => return,
-                ended = caught(work) => ended.unwrap_or_else(|error| Err(status::of_error(&error))),
-                () = self.deadline.passed() => Err(status::late()),
-                () = self.server_ends() => {
-                    catalogue::SHED.increment([self.record.lane(), "draining"]);
-                    Err(status::stopping())
-                }
-            };
-            if let Err(status) = ended {
-                // The caller may have gone away meanwhile.
-                let _ = answers.send(Err(status)).await;
-            }
-        });
-        Box::pin(ReceiverStream::new(told))
-    }
-
-    async fn server_ends(&self) {
-        match &self.life {
-            Some(life) => life.reached(Phase::Over).await,
+pub fn stream<S: Scorer>(
+    judge: &Arc<S>,
+    request: Request<Streaming<pb::ScoreStreamRequest>>,
+) -> Answers<pb::ScoreStreamResponse> {
+    let (_, extensions, requests) = request.into_parts();
+    let life = extensions.get::<Life>().cloned();
+    let draining = async move {
+        match life {
+            Some(life) => life.reached(Phase::Draining).await,
             None => std::future::pending().await,
         }
+    };
+    Box::pin(Results {
+        judge: Arc::clone(judge),
+        found: Found::of(&extensions),
+        requests: Some(requests),
+        read: 0,
+        judging: JoinSet::new(),
+        broken: None,
+        draining: Box::pin(draining),
+    })
+}
+
+/// The results of a stream. Dropped, it stops all of its work.
+struct Results<S> {
+    judge: Arc<S>,
+    found: Found,
+    /// None when no more requests are read.
+    requests: Option<Streaming<pb::ScoreStreamRequest>>,
+    /// Requests that were read.
+    read: u64,
+    judging: JoinSet<pb::ScoreStreamResponse>,
+    /// Why no more can be read, for the caller to hear when the others have their results.
+    broken: Option<Status>,
+    draining: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl<S: Scorer> Results<S> {
+    /// Reads requests while there is room for them.
+    fn read(&mut self, context: &mut Context<'_>) {
+        while self.judging.len() < AHEAD
+            && let Some(requests) = &mut self.requests
+            && let Poll::Ready(next) = Pin::new(requests).poll_next(context)
+        {
+            match next {
+                Some(Ok(request)) => self.begin(request),
+                Some(Err(status)) => {
+                    self.broken = Some(unreadable(self.read, status));
+                    self.requests = None;
+                }
+                None => self.requests = None,
+            }
+        }
+    }
+
+    fn begin(&mut self, request: pb::ScoreStreamRequest) {
+        let (judge, index) = (Arc::clone(&self.judge), self.read);
+        self.read += 1;
+        let record = self.found.record.part();
+        let found = Found { record: record.clone(), ..self.found.clone() };
+        let item = STREAM_ITEMS.hold([]);
+        self.judging.spawn(async move {
+            let _item = item;
+            let started = Instant::now();
+            let response = result(&*judge, request, index, found).await;
+            STREAM_ITEM_SECONDS.record([record.lane()], started.elapsed().as_secs_f64());
+            record.spent_outside(started.elapsed());
+            response
+        });
+    }
+}
+
+impl<S: Scorer> Stream for Results<S> {
+    type Item = Result<pb::ScoreStreamResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.read(context);
+        match ready!(self.judging.poll_join_next(context)) {
+            Some(Ok(response)) => return Poll::Ready(Some(Ok(response))),
+            Some(Err(error)) => {
+                tracing::error!("a judgement of a stream ended early: {error}");
+                return Poll::Ready(Some(Err(Status::internal("the judge failed on a request of this stream"))));
+            }
+            None => {}
+        }
+        // Every request that was read has its result.
+        if self.requests.is_none() {
+            return Poll::Ready(self.broken.take().map(Err));
+        }
+        ready!(self.draining.as_mut().poll(context));
+        self.requests = None;
+        Poll::Ready(Some(Err(status::stopping())))
+    }
+}
+
+/// The result of the request at `index`.
+async fn result<S: Scorer>(
+    judge: &S,
+    request: pb::ScoreStreamRequest,
+    index: u64,
+    found: Found,
+) -> pb::ScoreStreamResponse {
+    use pb::score_stream_response::Result as Wire;
+    let Some(request) = request.score else {
+        let missing = Refused::Fields(vec![FieldViolation::new("score", "is missing")]);
+        return pb::ScoreStreamResponse { index, result: Some(Wire::Error(missing.error())), ..Default::default() };
+    };
+    let mut request_id = request.request_id.clone();
+    let result = match score::judged(judge, "ScoreStream", request, found).await {
+        Ok(response) => Wire::Response(response),
+        Err(refused) => {
+            let error = refused.error();
+            if error.field == "request_id" {
+                // It may be as large as a message.
+                request_id.clear();
+            }
+            Wire::Error(error)
+        }
+    };
+    pb::ScoreStreamResponse { request_id, index, result: Some(result) }
+}
+
+/// What is told of a request that cannot be read: nothing that comes after it can.
+fn unreadable(index: u64, status: Status) -> Status {
+    match status.code() {
+        // tonic's word for bytes that are no message.
+        Code::Internal => {
+            let reason = status.message().trim_end_matches('.');
+            let message = format!("the request at index {index} of the stream cannot be read: {reason}");
+            status::invalid(vec![FieldViolation::new("", message)])
+        }
+        _ => status,
     }
 }
