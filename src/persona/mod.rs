@@ -10,6 +10,6 @@ mod types;
 
 pub use card::{Card, Section};
 pub use cues::{Cue, CueKind};
-pub use error::PersonaError;
+pub use error::{PersonaError, Place};
 pub use profile::Profile;
 pub use types::{Persona, Polarity, Trait, TraitTarget};

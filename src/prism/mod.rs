@@ -21,7 +21,7 @@ pub use conclude::{ConcludeError, Conclusion, Reading, conclude};
 pub use dimension::{Dimension, Label};
 pub use label_space::{LabelSpace, LabelSpaceError, LabelSpaces};
 pub use options::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
-pub use plan::{CandidatePlan, Plan, PlanError, plan};
+pub use plan::{CandidatePlan, Plan, PlanError, check_candidate, check_group, plan};
 pub use prompt::{InversePrompt, Message, Read, Role};
 pub use request::{Candidate, Group, Turn};
 pub use template::{PromptTemplate, TemplateError};

@@ -15,6 +15,7 @@ use tower::ServiceExt as _;
 use super::calls::{Answer, Calls};
 use super::deadline::{self, Deadline};
 use super::life::{Life, Phase};
+use super::upload::Upload;
 use super::{Caller, Keys, status};
 use crate::telemetry::{Served, catalogue};
 
@@ -53,10 +54,11 @@ impl Front {
                 request.extensions_mut().insert(served.record().clone());
                 request.extensions_mut().insert(Deadline(deadline));
                 request.extensions_mut().insert(caller);
+                let upload = Upload::default();
                 tokio::select! {
                     biased;
-                    answered = self.routes.oneshot(request) => match answered {
-                        Ok(response) => response,
+                    answered = self.routes.oneshot(request.map(|body| upload.of(body))) => match answered {
+                        Ok(response) => upload.answered(response),
                         Err(never) => match never {},
                     },
                     () = until(deadline) => status::late().into_http(),

@@ -9,6 +9,7 @@ mod calls;
 #[doc(hidden)] // Public for fuzz/ only.
 pub mod convert;
 mod deadline;
+mod door;
 mod front;
 mod grpc;
 mod handshake;
@@ -20,6 +21,7 @@ mod reload;
 mod run;
 mod status;
 mod tls;
+mod upload;
 mod watched;
 
 #[cfg(test)]

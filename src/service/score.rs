@@ -14,6 +14,7 @@ use crate::digest::Digest;
 use crate::engine::Realm;
 use crate::prism::{
     EvidenceKind, Group, LabelOrder, Options, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
+    check_candidate, check_group,
 };
 use crate::telemetry::Stage;
 use crate::telemetry::catalogue::{CONTROL_TEXT, SHED};
@@ -117,14 +118,16 @@ impl Asked<'_> {
 
     async fn score(&self) -> Scored {
         let candidates = &self.group.candidates;
-        let check = |index| self.judge.limits.check_candidate(index, &candidates[index]);
-        // A candidate that is too large fails by itself, before it is looked at any further.
+        let check = |index| {
+            self.judge.limits.check_candidate(index, &candidates[index])?;
+            check_candidate(index, &candidates[index], &self.options).map_err(JudgeError::from)
+        };
+        // A candidate that is at fault fails by itself, before it is looked at any further.
         let mut results: Results = (0..candidates.len()).map(|index| check(index).err().map(Err)).collect();
         let open: Vec<usize> = (0..candidates.len()).filter(|index| results[*index].is_none()).collect();
         match self.call.cache {
-            // Without a candidate nothing can be looked up; preparing says what is wrong.
-            _ if candidates.is_empty() => drop(self.compute(&open).await?),
-            _ if open.is_empty() => {}
+            // Nothing is left to compute, which would say what is wrong with the group.
+            _ if open.is_empty() => drop(check_group(&self.group, &self.options)?),
             CacheControl::Use => self.shared(open, &mut results).await?,
             CacheControl::Refresh => {
                 let key = self.key();
@@ -207,8 +210,10 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Judges the candidates at `wanted`, past the cache.
+    /// Judges the candidates at `wanted`, past the cache. What the caller can be told without computing is told first,
+    /// whether or not there is room or quota.
     async fn compute(&self, wanted: &[usize]) -> Result<Vec<Result<Judged, JudgeError>>, JudgeError> {
+        check_group(&self.group, &self.options)?;
         let Judge { engine, pool, wording, .. } = self.judge;
         if *self.judge.health.borrow() != Health::Ready {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
@@ -232,11 +237,12 @@ impl Asked<'_> {
             }
         };
         record.enter(Stage::Prepare);
-        let prepared = pool.run(*lane, job).await.map_err(|error| self.unprepared(error, estimate))?;
-        let (mut work, prepared) = prepared?;
+        let prepared = pool.run(*lane, job).await.map_err(|error| self.unprepared(error, estimate)).flatten();
         if let Some(quota) = quota {
-            quota.settle(estimate, work.tokens());
+            // What cannot be prepared costs nothing.
+            quota.settle(estimate, prepared.as_ref().map_or(0, |(work, _)| work.tokens()));
         }
+        let (mut work, prepared) = prepared?;
         work.record = record.clone();
         record.enter(Stage::Queue);
         let answers = if work.is_empty() {
@@ -299,7 +305,9 @@ impl Asked<'_> {
     /// The verdict of the candidate at `index`; `computed` is None for a judgement that was made for somebody else.
     fn verdict(&self, index: usize, judgement: &Judgement, computed: Option<u64>) -> Verdict {
         let Judgement { conclusion, prompt_tokens } = judgement;
-        observe::verdict(&self.call.record, judgement, computed);
+        if computed.is_some() {
+            observe::judged(conclusion);
+        }
         let candidate = &self.group.candidates[index];
         let response = warnings::of_text(&candidate.response, self.judge.wording.text.tokenizer().added_tokens());
         report(response);

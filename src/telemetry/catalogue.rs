@@ -48,7 +48,7 @@ catalogue! {
     GROUP_CANDIDATES: Histogram<0> = "prism_judge_group_candidates", [], CANDIDATES;
     "Candidates per call."
     PROMPT_TOKENS: Counter<0> = "prism_judge_prompt_tokens_total", [];
-    "Tokens of the prompts of all judged candidates, as if each prompt were run alone."
+    "Tokens of the prompts of all verdicts that were handed out, as if each prompt were run alone."
 
     QUEUE_TOKENS: Gauge<1> = "prism_judge_queue_tokens", [LANE];
     "Tokens admitted and not yet answered: waiting, being prepared or in the model."
