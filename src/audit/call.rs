@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::numerics::Numerics;
 use crate::persona::{Persona, TraitTarget};
 use crate::prism::{
-    Candidate, Dimension, DimensionVerdict, DimensionVerdicts, Group, Label, TokenCounts, Turn, Verdict,
+    Candidate, Dimension, DimensionVerdict, DimensionVerdicts, Group, Label, TextWarnings, TokenCounts, Turn, Verdict,
 };
 use crate::service::{CacheControl, ErrorCode, Finished, JudgeError, Lane};
 
@@ -121,6 +121,9 @@ pub struct VerdictRecord {
     pub weakest_dimension: Dimension,
     pub tokens: TokenCounts,
     pub cached: bool,
+    /// What is odd about the texts. No replay compares it; None in a line that was written before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<TextWarnings>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -277,6 +280,7 @@ impl From<&Verdict> for VerdictRecord {
             weakest_dimension: verdict.weakest_dimension,
             tokens: verdict.tokens,
             cached: verdict.cached,
+            warnings: Some(verdict.warnings),
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Difference {
 }
 
 /// The fields in which two verdicts of one candidate differ. What belongs to one call alone, computed tokens and whether
-/// it came from the cache, does not count.
+/// it came from the cache, does not count, nor do the counts of odd characters, which led to no number.
 pub(super) fn differences(
     candidate: (usize, &str),
     recorded: &VerdictRecord,
@@ -99,7 +99,7 @@ impl Found<'_> {
 mod tests {
     use super::*;
     use crate::audit::call::DimensionRecords;
-    use crate::prism::TokenCounts;
+    use crate::prism::{TextCounts, TextWarnings, TokenCounts};
 
     fn verdict() -> VerdictRecord {
         let dimension = DimensionRecord {
@@ -120,13 +120,19 @@ mod tests {
             weakest_dimension: Dimension::TaskFraming,
             tokens: TokenCounts { prompt: 9, computed: 3 },
             cached: false,
+            warnings: Some(TextWarnings::default()),
         }
     }
 
     #[test]
-    fn what_belongs_to_one_call_alone_makes_no_difference() {
+    fn what_belongs_to_one_call_alone_and_what_led_to_no_number_makes_no_difference() {
         let tokens = TokenCounts { prompt: 9, computed: 0 };
-        assert_eq!(differences((0, "a"), &verdict(), &VerdictRecord { tokens, cached: true, ..verdict() }), []);
+        let response = TextCounts { bidi: 1, ..TextCounts::default() };
+        let odd = TextWarnings { response, ..TextWarnings::default() };
+        for warnings in [None, Some(odd)] {
+            let other = VerdictRecord { tokens, cached: true, warnings, ..verdict() };
+            assert_eq!(differences((0, "a"), &verdict(), &other), []);
+        }
     }
 
     #[test]

@@ -50,22 +50,34 @@ fn judge() -> Provenance {
     }
 }
 
+fn counts() -> impl Strategy<Value = TextCounts> {
+    any::<[u64; 4]>().prop_map(|[control, bidi, invisible, special_tokens]| TextCounts {
+        control,
+        bidi,
+        invisible,
+        special_tokens,
+    })
+}
+
 fn result() -> impl Strategy<Value = Result<Verdict, JudgeError>> {
-    let verdict = (text(), number(), [dimension(), dimension(), dimension()], any::<[u64; 2]>(), any::<bool>())
-        .prop_map(
-            |(id, s_prism, [task_framing, interpersonal_stance, linguistic_style], [prompt, computed], cached)| {
-                Ok(Verdict {
-                    id,
-                    s_prism,
-                    dimensions: DimensionVerdicts { task_framing, interpersonal_stance, linguistic_style },
-                    weakest_dimension: Dimension::LinguisticStyle,
-                    judge: judge(),
-                    tokens: TokenCounts { prompt, computed },
-                    cached,
-                    warnings: TextWarnings::default(),
-                })
-            },
-        );
+    let dimensions =
+        [dimension(), dimension(), dimension()].prop_map(|[task_framing, interpersonal_stance, linguistic_style]| {
+            DimensionVerdicts { task_framing, interpersonal_stance, linguistic_style }
+        });
+    let verdict = (text(), number(), dimensions, any::<[u64; 2]>(), any::<bool>(), [counts(), counts()]).prop_map(
+        |(id, s_prism, dimensions, [prompt, computed], cached, [response, request])| {
+            Ok(Verdict {
+                id,
+                s_prism,
+                dimensions,
+                weakest_dimension: Dimension::LinguisticStyle,
+                judge: judge(),
+                tokens: TokenCounts { prompt, computed },
+                cached,
+                warnings: TextWarnings { response, request },
+            })
+        },
+    );
     prop_oneof![verdict, error().prop_map(Err)]
 }
 

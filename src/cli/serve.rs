@@ -89,6 +89,11 @@ impl Args {
 /// Runs the subcommand with the settings that `args` was made from.
 pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     args.check()?;
+    let level = log::by_variable().map_err(CliError::Setting)?;
+    let settings = match &level {
+        Some(level) => &settings.clone().overruled("log_level", level, log::VARIABLE),
+        None => settings,
+    };
     if args.config.print_config {
         return output::print(&settings.to_toml()).map(|()| Outcome::Done);
     }
@@ -97,10 +102,8 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     let redis = args.redis.settings()?;
     let personas = args.personas.open()?;
     let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
-    log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
-        log::LogError::Level { .. } => CliError::Setting(error.to_string()),
-        log::LogError::Init(_) => CliError::Failed(error.to_string()),
-    })?;
+    let filter = log::filter(level.as_deref().unwrap_or(&args.telemetry.log_level)).map_err(CliError::Setting)?;
+    log::init(args.telemetry.log_format, filter).map_err(|error| CliError::Failed(error.to_string()))?;
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
     personas.iter().for_each(tell_personas);
     let (audit, audit_guard) = args.audit.open()?.unzip();

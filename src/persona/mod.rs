@@ -11,7 +11,7 @@ mod types;
 
 pub use card::{Card, Section};
 pub use cues::{Cue, CueKind};
-pub use error::PersonaError;
+pub use error::{PersonaError, Place};
 pub use profile::Profile;
 pub use registry::{Form, Named, Personas, Problem, Registry, RegistryError, SkipReason, Skipped, UnknownPersona};
 pub use types::{Persona, Polarity, Trait, TraitTarget};

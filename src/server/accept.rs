@@ -1,7 +1,6 @@
 //! The accept loop of the gRPC port and the life of one connection.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
@@ -11,11 +10,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::server::TlsStream;
 
 use super::calls::Calls;
+use super::door::Door;
 use super::front::Front;
 use super::handshake::{Greeting, HTTP2_WORDS};
 use super::life::{Life, Phase};
@@ -33,41 +32,26 @@ const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(20);
 /// How long a connection without calls may stay after the goodbye, for calls that crossed it on the wire.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// How long the loop rests when the system has no file for a connection.
-pub const REST: Duration = Duration::from_millis(100);
-
 /// Takes connections until the drain begins and ends when the last of them does. Dropped, it cuts them off.
 pub async fn accept(listener: TcpListener, front: Front, options: ServerOptions, life: Life) {
-    let room = Arc::new(Semaphore::new(options.max_connections));
+    let mut door = Door::new(listener, "the gRPC port", options.max_connections);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             biased;
             () = life.reached(Phase::Draining) => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => {
-                    catalogue::CONNECTIONS_ACCEPTED.increment([]);
-                    let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
-                        catalogue::CONNECTIONS_REFUSED.increment(["limit"]);
-                        tracing::warn!("{peer} is refused: {} connections are open", options.max_connections);
-                        continue;
-                    };
-                    let connection = Connection { front: front.clone(), options: options.clone(), life: life.clone() };
-                    connections.spawn(async move {
-                        let _open = (place, catalogue::CONNECTIONS.hold([]));
-                        connection.open(stream).await;
-                    });
-                }
-                Err(error) => {
-                    catalogue::CONNECTIONS_REFUSED.increment(["accept_error"]);
-                    tracing::warn!("a connection cannot be taken: {error}");
-                    tokio::time::sleep(REST).await;
-                }
-            },
+            (stream, place) = door.next() => {
+                catalogue::CONNECTIONS_ACCEPTED.increment([]);
+                let connection = Connection { front: front.clone(), options: options.clone(), life: life.clone() };
+                connections.spawn(async move {
+                    let _open = (place, catalogue::CONNECTIONS.hold([]));
+                    connection.open(stream).await;
+                });
+            }
         }
     }
-    drop(listener);
+    drop(door);
     while connections.join_next().await.is_some() {}
 }
 

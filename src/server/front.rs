@@ -15,6 +15,7 @@ use super::answer::{Allowed, Answer};
 use super::calls::Calls;
 use super::deadline::{self, Deadline};
 use super::life::Life;
+use super::upload::Upload;
 use super::{Caller, Keys, status};
 use crate::telemetry::{Served, catalogue};
 
@@ -53,10 +54,11 @@ impl Front {
                 // For calls that go on after their first answer.
                 request.extensions_mut().insert(self.life);
                 request.extensions_mut().insert(caller);
+                let upload = Upload::default();
                 tokio::select! {
                     biased;
-                    answered = self.routes.oneshot(request) => match answered {
-                        Ok(response) => response,
+                    answered = self.routes.oneshot(request.map(|body| upload.of(body))) => match answered {
+                        Ok(response) => upload.answered(response),
                         Err(never) => match never {},
                     },
                     status = allowed.clone().over(served.record().clone()) => status.into_http(),

@@ -10,6 +10,7 @@ mod calls;
 #[doc(hidden)] // Public for fuzz/ only.
 pub mod convert;
 mod deadline;
+mod door;
 mod front;
 mod grpc;
 mod handshake;
@@ -23,6 +24,7 @@ mod reward;
 mod run;
 mod status;
 mod tls;
+mod upload;
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use tonic_health::server::{HealthReporter, health_reporter};
 
 use super::accept::accept;
 use super::admin::{self, Admin};
+use super::door::warn_of_few_files;
 use super::front::Front;
 use super::grpc::{Grpc, Scorer};
 use super::life::{Leader, Phase};
@@ -73,6 +74,7 @@ where
         let admin = Admin { state: readiness.watch(), judge: Arc::clone(&judge), configz: options.configz.clone() };
         aside.spawn(admin::serve(listener, admin, health));
     }
+    warn_of_few_files(options.max_connections);
     aside.spawn(reload::watch(options.clone(), Arc::clone(&judge)));
     aside.spawn(crate::telemetry::upkeep());
     let mut served = pin!(accept(ports.judge, front, options.clone(), leader.life()));

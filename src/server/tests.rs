@@ -452,9 +452,13 @@ async fn a_budget_that_is_over_on_arrival_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_judge_is_an_internal_error_and_the_server_goes_on() {
+async fn a_failure_of_the_judge_is_an_internal_error_with_its_reason_and_the_server_goes_on() {
     let harness = Harness::ready().await;
-    assert_eq!(harness.judge().score(score("panic")).await.unwrap_err().code(), Code::Internal);
+    for (response, reason) in [("panic", "INTERNAL"), ("nan", "NON_FINITE")] {
+        let status = harness.judge().score(score(response)).await.unwrap_err();
+        let told = status.get_details_error_info().map(|info| info.reason);
+        assert_eq!((status.code(), told.as_deref()), (Code::Internal, Some(reason)));
+    }
     assert!(harness.judge().score(score("hi")).await.is_ok());
 }
 

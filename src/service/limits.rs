@@ -16,7 +16,7 @@ const NAME_BYTES: usize = 1024;
 /// Facts of a persona.
 const FACTS: usize = 4096;
 
-/// Traits of a persona; there are five, and repeats are allowed.
+/// Traits of a persona; there are five, and whoever reads the persona refuses repeats.
 const TRAITS: usize = 64;
 
 /// The limits that can be set.

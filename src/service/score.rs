@@ -17,6 +17,7 @@ use crate::digest::Digest;
 use crate::engine::Realm;
 use crate::prism::{
     EvidenceKind, Group, LabelOrder, Options, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
+    check_candidate, check_group,
 };
 use crate::telemetry::Stage;
 use crate::telemetry::catalogue::{CONTROL_TEXT, SHED};
@@ -174,16 +175,18 @@ impl Asked<'_> {
     async fn score(&self) -> Scored {
         let candidates = &self.subject.group.candidates;
         let check = |index| {
-            let context = self.too_large.get(index).cloned().flatten();
-            context.or_else(|| self.judge.limits.check_candidate(index, &candidates[index]).err())
+            if let Some(error) = self.too_large.get(index).cloned().flatten() {
+                return Err(error);
+            }
+            self.judge.limits.check_candidate(index, &candidates[index])?;
+            check_candidate(index, &candidates[index], &self.options).map_err(JudgeError::from)
         };
-        // A candidate that is too large fails by itself, before it is looked at any further.
-        let mut results: Results = (0..candidates.len()).map(|index| check(index).map(Err)).collect();
+        // A candidate that is at fault fails by itself, before it is looked at any further.
+        let mut results: Results = (0..candidates.len()).map(|index| check(index).err().map(Err)).collect();
         let open: Vec<usize> = (0..candidates.len()).filter(|index| results[*index].is_none()).collect();
         match self.call.cache {
-            // Without a candidate nothing can be looked up; preparing says what is wrong.
-            _ if candidates.is_empty() => drop(self.compute(&open).await?),
-            _ if open.is_empty() => {}
+            // Nothing is left to compute, which would say what is wrong with the group.
+            _ if open.is_empty() => drop(check_group(&self.subject.group, &self.options)?),
             CacheControl::Use => self.shared(open, &mut results).await?,
             CacheControl::Refresh => {
                 let keys = self.keys(&open);
@@ -264,8 +267,10 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Judges the candidates at `wanted`, past the cache.
+    /// Judges the candidates at `wanted`, past the cache. What the caller can be told without computing is told first,
+    /// whether or not there is room or quota.
     async fn compute(&self, wanted: &[usize]) -> Result<Vec<Result<Judged, JudgeError>>, JudgeError> {
+        check_group(&self.subject.group, &self.options)?;
         let Judge { engine, pool, wording, .. } = self.judge;
         if *self.judge.health.borrow() != Health::Ready {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
@@ -289,11 +294,13 @@ impl Asked<'_> {
             }
         };
         record.enter(Stage::Prepare);
-        let prepared = pool.run(*lane, job).await.map_err(|error| self.judge.unprepared(error, *lane, estimate))?;
-        let (mut work, prepared) = prepared?;
+        let prepared = pool.run(*lane, job).await.map_err(|error| self.judge.unprepared(error, *lane, estimate));
+        let prepared = prepared.flatten();
         if let Some(quota) = quota {
-            quota.settle(estimate, work.tokens());
+            // What cannot be prepared costs nothing.
+            quota.settle(estimate, prepared.as_ref().map_or(0, |(work, _)| work.tokens()));
         }
+        let (mut work, prepared) = prepared?;
         work.record = record.clone();
         work.remembers = self.call.cache == CacheControl::Use;
         record.enter(Stage::Queue);
@@ -337,7 +344,9 @@ impl Asked<'_> {
     /// The verdict of the candidate at `index`; `computed` is None for a judgement that was made for somebody else.
     fn verdict(&self, index: usize, judgement: &Judgement, computed: Option<u64>) -> Verdict {
         let Judgement { conclusion, prompt_tokens } = judgement;
-        observe::verdict(&self.call.record, judgement, computed);
+        if computed.is_some() {
+            observe::judged(conclusion);
+        }
         let candidates = &self.subject.group.candidates;
         let candidate = &candidates[index];
         let dialogue = self.subject.after.is_some();

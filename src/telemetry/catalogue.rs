@@ -53,7 +53,7 @@ catalogue! {
     STREAM_ITEM_SECONDS: Histogram<1> = "prism_judge_stream_item_duration_seconds", [CALL_LANE], SECONDS;
     "Time from reading a request of a ScoreStream to its result."
     PROMPT_TOKENS: Counter<0> = "prism_judge_prompt_tokens_total", [];
-    "Tokens of the prompts of all judged candidates, as if each prompt were run alone."
+    "Tokens of the prompts of all verdicts that were handed out, as if each prompt were run alone."
 
     QUEUE_TOKENS: Gauge<1> = "prism_judge_queue_tokens", [LANE];
     "Tokens admitted and not yet answered: waiting, being prepared or in the model."

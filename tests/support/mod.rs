@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod hostile;
 pub mod judge;
+pub mod load;
 pub mod redis;
 pub mod server;
 pub mod tiny;
