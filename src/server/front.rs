@@ -7,8 +7,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
+use tonic::Status;
+use tonic::body::Body;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
@@ -16,7 +18,7 @@ use super::calls::{Answer, Calls};
 use super::deadline::{self, Deadline};
 use super::life::{Life, Phase};
 use super::{Caller, Keys, status};
-use crate::telemetry::{Served, catalogue};
+use crate::telemetry::{CallRecord, Served, catalogue};
 
 /// `Code::OutOfRange` as it travels.
 const OUT_OF_RANGE: &str = "11";
@@ -36,34 +38,24 @@ impl Front {
     }
 
     /// Answers one call of a connection.
-    pub async fn answer(self, mut request: Request<Incoming>, calls: Calls) -> Result<Response<Answer>, Infallible> {
+    pub async fn answer(
+        self,
+        mut request: Request<Incoming>,
+        calls: Calls,
+    ) -> Result<Response<Answer<Body>>, Infallible> {
         let call = calls.enter();
         let served = Served::begin(request.uri().path(), request.headers());
         let deadline = deadline::of(request.headers());
-        let caller = match &self.keys {
-            Some(keys) => keys.caller(request.headers()),
-            None => Ok(Caller::default()),
-        };
-        let response = match caller {
-            Err(refusal) => {
-                catalogue::AUTH_FAILURES.increment([refusal.name()]);
-                status::unauthenticated(refusal).into_http()
-            }
+        let response = match caller(self.keys.as_deref(), request.headers()) {
+            Err(refused) => refused.into_http(),
             Ok(caller) => {
                 request.extensions_mut().insert(served.record().clone());
                 request.extensions_mut().insert(Deadline(deadline));
                 request.extensions_mut().insert(caller);
-                tokio::select! {
-                    biased;
-                    answered = self.routes.oneshot(request) => match answered {
-                        Ok(response) => response,
-                        Err(never) => match never {},
-                    },
-                    () = until(deadline) => status::late().into_http(),
-                    () = self.life.reached(Phase::Over) => {
-                        catalogue::SHED.increment([served.record().lane(), "draining"]);
-                        status::stopping().into_http()
-                    }
+                match in_time(self.routes.oneshot(request), deadline, &self.life, served.record()).await {
+                    Ok(Ok(response)) => response,
+                    Ok(Err(never)) => match never {},
+                    Err(status) => status.into_http(),
                 }
             }
         };
@@ -73,6 +65,39 @@ impl Front {
         }
         served.answered(response.headers());
         Ok(response.map(|body| Answer::new(body, call)))
+    }
+}
+
+/// Who calls, where keys are asked for.
+///
+/// # Errors
+/// UNAUTHENTICATED.
+pub fn caller(keys: Option<&Keys>, headers: &HeaderMap) -> Result<Caller, Status> {
+    let Some(keys) = keys else { return Ok(Caller::default()) };
+    keys.caller(headers).map_err(|refusal| {
+        catalogue::AUTH_FAILURES.increment([refusal.name()]);
+        status::unauthenticated(refusal)
+    })
+}
+
+/// What `work` gives, if it is done before the deadline and before the server's end.
+///
+/// # Errors
+/// DEADLINE_EXCEEDED, or UNAVAILABLE at the end; the work is dropped.
+pub async fn in_time<T>(
+    work: impl Future<Output = T>,
+    deadline: Option<Instant>,
+    life: &Life,
+    record: &CallRecord,
+) -> Result<T, Status> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        () = until(deadline) => Err(status::late()),
+        () = life.reached(Phase::Over) => {
+            catalogue::SHED.increment([record.lane(), "draining"]);
+            Err(status::stopping())
+        }
     }
 }
 

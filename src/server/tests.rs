@@ -29,8 +29,9 @@ use crate::service::{
     CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
 };
 
-/// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
-struct Fake {
+/// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics, `one`
+/// and `zero` get that as S and everything else 0.5. Knows one persona by two ids.
+pub(super) struct Fake {
     released: Arc<Notify>,
     /// Told when a waiting judgement stopped before its end.
     stopped: mpsc::Sender<()>,
@@ -39,6 +40,8 @@ struct Fake {
     health: watch::Sender<Health>,
     /// What the last call said.
     called: mpsc::Sender<Call>,
+    /// What the last call asked.
+    asked: mpsc::Sender<Group>,
 }
 
 /// Tells that a judgement was dropped.
@@ -66,6 +69,8 @@ impl Fake {
                 std::mem::forget(stopped);
                 Ok(verdict(&candidate.id))
             }
+            "zero" => Ok(verdict_of(&candidate.id, 0.0)),
+            "one" => Ok(verdict_of(&candidate.id, 1.0)),
             _ => Ok(verdict(&candidate.id)),
         }
     }
@@ -74,6 +79,7 @@ impl Fake {
 impl Scorer for Fake {
     async fn score(&self, group: Group, _: &OptionOverrides, call: &Call) -> Scored {
         let _ = self.called.send(call.clone());
+        let _ = self.asked.send(group.clone());
         if group.persona.description.is_empty() {
             return Err(JudgeError::invalid("persona", "has nothing usable"));
         }
@@ -89,7 +95,10 @@ impl Scorer for Fake {
     }
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
-        Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}")))
+        match id {
+            "kind" | "teodor" => Ok(Persona { description: "kind".into(), ..Persona::default() }),
+            id => Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}"))),
+        }
     }
 
     fn observe(&self) {}
@@ -133,19 +142,21 @@ impl Scorer for Fake {
 }
 
 /// What a test holds of its judge.
-struct Strings {
-    released: Arc<Notify>,
-    stopped: mpsc::Receiver<()>,
-    waiting: Option<oneshot::Receiver<()>>,
-    health: watch::Sender<Health>,
-    called: mpsc::Receiver<Call>,
+pub(super) struct Strings {
+    pub released: Arc<Notify>,
+    pub stopped: mpsc::Receiver<()>,
+    pub waiting: Option<oneshot::Receiver<()>>,
+    pub health: watch::Sender<Health>,
+    pub called: mpsc::Receiver<Call>,
+    pub asked: mpsc::Receiver<Group>,
 }
 
-fn fake() -> (Fake, Strings) {
+pub(super) fn fake() -> (Fake, Strings) {
     let released = Arc::<Notify>::default();
     let (stopped_sender, stopped) = mpsc::channel();
     let (waiting_sender, waiting) = oneshot::channel();
     let (called_sender, called) = mpsc::channel();
+    let (asked_sender, asked) = mpsc::channel();
     let health = watch::Sender::new(Health::Ready);
     let fake = Fake {
         released: Arc::clone(&released),
@@ -153,17 +164,24 @@ fn fake() -> (Fake, Strings) {
         waiting: Mutex::new(Some(waiting_sender)),
         health: health.clone(),
         called: called_sender,
+        asked: asked_sender,
     };
-    (fake, Strings { released, stopped, waiting: Some(waiting), health, called })
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, asked })
 }
 
 fn verdict(id: &str) -> Verdict {
-    let posterior = Posterior { aligned: 0.5, indeterminate: 0.25, contradictory: 0.25 };
-    let dimension = DimensionVerdict { posterior, evidence: 0.5, label_mass: None, label_order: vec![Label::ALL] };
+    verdict_of(id, 0.5)
+}
+
+fn verdict_of(id: &str, s_prism: f64) -> Verdict {
+    let rest = (1.0 - s_prism) / 2.0;
+    let posterior = Posterior { aligned: s_prism, indeterminate: rest, contradictory: rest };
+    let evidence = s_prism;
+    let dimension = DimensionVerdict { posterior, evidence, label_mass: None, label_order: vec![Label::ALL] };
     let digest = Digest::of_bytes(b"");
     Verdict {
         id: id.into(),
-        s_prism: 0.5,
+        s_prism,
         dimensions: DimensionVerdicts {
             task_framing: dimension.clone(),
             interpersonal_stance: dimension.clone(),
@@ -248,7 +266,7 @@ impl Harness {
 }
 
 fn plain(judge: TcpListener) -> Ports {
-    Ports { judge, admin: None }
+    Ports { judge, http: None, admin: None }
 }
 
 fn persona() -> Option<pb::Persona> {

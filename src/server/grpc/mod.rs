@@ -78,6 +78,16 @@ impl<S: Scorer> Grpc<S> {
         Self { judge }
     }
 
+    /// Whether a persona is called so.
+    pub fn knows(&self, persona: &str) -> bool {
+        self.judge.get().is_some_and(|judge| judge.persona(persona).is_ok())
+    }
+
+    /// The name of the model, once it is loaded.
+    pub fn model(&self) -> String {
+        self.judge.get().map(|judge| judge.info().model).unwrap_or_default()
+    }
+
     fn judge(&self) -> Result<&S, Status> {
         self.judge.get().map(Arc::as_ref).ok_or_else(|| {
             catalogue::SHED.increment(["none", "loading"]);
