@@ -7,6 +7,8 @@ LOAD := $(or $(CARGO_TARGET_DIR),target)/release/examples/load
 VENV := .venv
 BUF := $(VENV)/bin/buf
 BUF_VERSION := 1.75.0
+OPENAPI := $(VENV)/bin/openapi-spec-validator
+OPENAPI_VERSION := 0.9.0
 FUZZ := $(VENV)/bin/cargo-fuzz
 FUZZ_VERSION := 0.13.2
 # Seconds for each fuzz target.
@@ -58,12 +60,21 @@ lint: proto-lint ## formatting, clippy, rustdoc and the wire contract
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --document-private-items
 
 .PHONY: docs
-docs: ## write what docs/ takes from the code: the table of docs/metrics.md
+docs: ## write what docs/ takes from the code: the table of metrics.md, the messages in openapi.json
 	UPDATE_DOCS=1 $(CARGO) test --release --locked --test metrics the_docs_have_the_catalogue
+	UPDATE_DOCS=1 $(CARGO) test --release --locked --lib the_messages_in_the_document
 
 .PHONY: proto-lint
 proto-lint: $(BUF) ## buf lint of proto/
 	$(BUF) lint
+
+.PHONY: openapi-lint
+openapi-lint: $(OPENAPI) ## docs/openapi.json by the validator of the OpenAPI community
+	$(OPENAPI) docs/openapi.json
+
+$(OPENAPI):
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet openapi-spec-validator==$(OPENAPI_VERSION)
 
 $(BUF):
 	$(PYTHON) -m venv $(VENV)

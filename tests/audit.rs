@@ -363,7 +363,9 @@ struct Server {
 
 impl Server {
     async fn start(args: &[&str]) -> Self {
-        let mut command = binary(&[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"], args].concat());
+        let mut command = binary(
+            &[&["serve", "--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off"], args].concat(),
+        );
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (sender, address) = mpsc::channel();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -506,7 +508,21 @@ async fn a_file_that_is_deleted_under_the_server_is_loud_and_the_next_records_re
 fn wrong_settings_are_told_before_anything_starts() {
     let refused = |flags: &[&str]| -> Output {
         let mut command = binary(
-            &[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", "Cargo.toml"], flags].concat(),
+            &[
+                &[
+                    "serve",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--http-listen",
+                    "off",
+                    "--admin-listen",
+                    "off",
+                    "--model",
+                    "Cargo.toml",
+                ],
+                flags,
+            ]
+            .concat(),
         );
         command.output().unwrap()
     };
@@ -525,13 +541,23 @@ fn wrong_settings_are_told_before_anything_starts() {
     let output = refused(&["--audit-file", "no-such-folder/audit.jsonl"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no-such-folder/audit.jsonl"), "{}", stderr(&output));
-    let empty = binary(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", "Cargo.toml"])
-        .envs(
-            ["FILE", "SAMPLE", "REDACT", "ROTATE_MB", "KEEP", "REQUIRED"]
-                .map(|key| (format!("PRISM_JUDGE_AUDIT_{key}"), "")),
-        )
-        .output()
-        .unwrap();
+    let empty = binary(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "off",
+        "--admin-listen",
+        "off",
+        "--model",
+        "Cargo.toml",
+    ])
+    .envs(
+        ["FILE", "SAMPLE", "REDACT", "ROTATE_MB", "KEEP", "REQUIRED"]
+            .map(|key| (format!("PRISM_JUDGE_AUDIT_{key}"), "")),
+    )
+    .output()
+    .unwrap();
     // An empty variable is none; the next thing that is wrong is the model.
     assert_eq!(empty.status.code(), Some(1), "{}", stderr(&empty));
     assert!(stderr(&empty).contains("Cargo.toml"), "{}", stderr(&empty));

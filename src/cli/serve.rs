@@ -1,9 +1,10 @@
-//! `prism-judge serve`: the judge over gRPC.
+//! `prism-judge serve`: the judge over gRPC and HTTP.
 
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -18,7 +19,7 @@ use super::telemetry_args::TelemetryArgs;
 use super::{CliError, Outcome, exit, output};
 use crate::persona::{Personas, Skipped};
 use crate::server::{self, Ports, ServeError};
-use crate::service::{Judge, JudgeConfig};
+use crate::service::{Judge, JudgeConfig, JudgeError};
 use crate::telemetry::{self, log, trace};
 
 const EXAMPLES: &str = "\
@@ -33,6 +34,9 @@ Examples:
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  curl 127.0.0.1:8080/v1/score -H 'content-type: application/json' -d \
+    '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
+    \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}'
   curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
 
 --some-key, the variable PRISM_JUDGE_SOME_KEY and some_key in the file are the
@@ -51,7 +55,7 @@ const SPANS_END: Duration = Duration::from_secs(1);
 /// How long the records of the last calls may take to reach the audit file.
 const AUDIT_END: Duration = Duration::from_secs(5);
 
-/// Judge over gRPC.
+/// Judge over gRPC and HTTP.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -107,6 +111,7 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
     personas.iter().for_each(tell_personas);
     let (audit, audit_guard) = args.audit.open()?.unzip();
+    raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -116,10 +121,9 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         let traces = args.telemetry.otlp().as_ref().map(trace::start).transpose();
         let traces = traces.map_err(|error| CliError::Setting(error.to_string()))?;
         let judge = bind(&args.server.listen).await?;
-        let admin = match args.server.admin() {
-            Some(address) => Some(bind(address).await?),
-            None => None,
-        };
+        let http = bind_if(args.server.http()).await?;
+        let admin = bind_if(args.server.admin()).await?;
+        let default_persona = args.server.default_persona.clone();
         let load = move || {
             let judge = Judge::open(&config).map_err(CliError::from)?;
             let judge = match personas {
@@ -127,13 +131,17 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
                 None => judge,
             };
             judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
+            if let Some(id) = default_persona {
+                let unknown = |error: JudgeError| CliError::Setting(format!("--default-persona {id}: {error}"));
+                judge.persona(&id).map_err(unknown)?;
+            }
             // From here on: the self-check is nobody's call.
             Ok(match audit {
                 Some(audit) => judge.recorded_by(audit),
                 None => judge,
             })
         };
-        let served = server::run(Ports { judge, admin }, load, options, stop).await;
+        let served = server::run(Ports { judge, http, admin }, load, options, stop).await;
         if let Some(traces) = traces {
             traces.finish(SPANS_END).await;
         }
@@ -164,6 +172,20 @@ fn failed(what: &str, error: impl Display) -> CliError {
 
 async fn bind(address: &str) -> Result<TcpListener, CliError> {
     TcpListener::bind(address).await.map_err(|error| failed(&format!("cannot listen on {address}"), error))
+}
+
+async fn bind_if(address: Option<&str>) -> Result<Option<TcpListener>, CliError> {
+    match address {
+        Some(address) => bind(address).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A file for every connection: the limit that shells and service managers start with is 1,024, and the hard one is what
+/// the administrator allows. Where it cannot be raised, connections beyond it are refused as they come.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Resolves at SIGTERM or Ctrl-C; the next one ends the process at once. The handlers are in place when this returns.

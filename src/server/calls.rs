@@ -1,7 +1,10 @@
 //! How many calls a connection has in flight, until the last byte of their answers.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::watch;
 
 /// The calls of one connection.
@@ -38,5 +41,37 @@ pub struct InFlight(watch::Sender<usize>);
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls -= 1);
+    }
+}
+
+/// The body of an answer over HTTP, with its call.
+pub struct Carried<B> {
+    body: B,
+    _call: InFlight,
+}
+
+impl<B> Carried<B> {
+    pub fn new(body: B, call: InFlight) -> Self {
+        Self { body, _call: call }
+    }
+}
+
+impl<B: Body + Unpin> Body for Carried<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -6,8 +6,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
+use tonic::Status;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
@@ -17,7 +18,7 @@ use super::deadline::{self, Deadline};
 use super::life::Life;
 use super::upload::Upload;
 use super::{Caller, Keys, status};
-use crate::telemetry::{Served, catalogue};
+use crate::telemetry::{CallRecord, Served, catalogue};
 
 /// The way into the services.
 #[derive(Clone)]
@@ -39,15 +40,8 @@ impl Front {
         let served = Served::begin(request.uri().path(), request.headers());
         let deadline = Deadline(deadline::of(request.headers()));
         let allowed = Allowed { deadline, life: self.life.clone() };
-        let caller = match &self.keys {
-            Some(keys) => keys.caller(request.headers()),
-            None => Ok(Caller::default()),
-        };
-        let response = match caller {
-            Err(refusal) => {
-                catalogue::AUTH_FAILURES.increment([refusal.name()]);
-                status::unauthenticated(refusal).into_http()
-            }
+        let response = match caller(self.keys.as_deref(), request.headers()) {
+            Err(refused) => refused.into_http(),
             Ok(caller) => {
                 request.extensions_mut().insert(served.record().clone());
                 request.extensions_mut().insert(deadline);
@@ -55,16 +49,42 @@ impl Front {
                 request.extensions_mut().insert(self.life);
                 request.extensions_mut().insert(caller);
                 let upload = Upload::default();
-                tokio::select! {
-                    biased;
-                    answered = self.routes.oneshot(request.map(|body| upload.of(body))) => match answered {
-                        Ok(response) => upload.answered(response),
-                        Err(never) => match never {},
-                    },
-                    status = allowed.clone().over(served.record().clone()) => status.into_http(),
+                let answered = self.routes.oneshot(request.map(|body| upload.of(body)));
+                match in_time(answered, &allowed, served.record()).await {
+                    Ok(Ok(response)) => upload.answered(response),
+                    Ok(Err(never)) => match never {},
+                    Err(status) => status.into_http(),
                 }
             }
         };
         Ok(Answer::of(response, served, allowed, call))
+    }
+}
+
+/// Who calls, where keys are asked for.
+///
+/// # Errors
+/// UNAUTHENTICATED.
+pub fn caller(keys: Option<&Keys>, headers: &HeaderMap) -> Result<Caller, Status> {
+    let Some(keys) = keys else { return Ok(Caller::default()) };
+    keys.caller(headers).map_err(|refusal| {
+        catalogue::AUTH_FAILURES.increment([refusal.name()]);
+        status::unauthenticated(refusal)
+    })
+}
+
+/// What `work` gives, if it is done before the call must end.
+///
+/// # Errors
+/// DEADLINE_EXCEEDED, or UNAVAILABLE at the server's end; the work is dropped.
+pub async fn in_time<T>(
+    work: impl Future<Output = T>,
+    allowed: &Allowed,
+    record: &CallRecord,
+) -> Result<T, Status> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        status = allowed.clone().over(record.clone()) => Err(status),
     }
 }

@@ -1,7 +1,8 @@
-//! gRPC front end: a thin translation to `service`, and what a server needs around it: connections, TLS, keys, probes,
-//! drain. It checks what only a wire message can get wrong and adds no rule of judging.
+//! gRPC and HTTP front ends: a thin translation to `service`, and what a server needs around it: connections, TLS, keys,
+//! probes, drain. It checks what only a wire message can get wrong and adds no rule of judging.
 //!
 //! A call: `accept` (connection) -> `front` (who calls, until when) -> `grpc` (messages) -> `service`; and out by `answer`.
+//! A call of the HTTP port takes its own front and then the same methods of `grpc`.
 
 mod accept;
 mod admin;
@@ -14,6 +15,7 @@ mod door;
 mod front;
 mod grpc;
 mod handshake;
+mod http;
 mod keys;
 mod life;
 mod options;
@@ -39,6 +41,7 @@ pub mod pb {
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 }
 
+pub use self::http::{HttpOptions, Switches};
 pub use grpc::Scorer;
 pub use keys::{Caller, Keys, KeysError, Refusal};
 pub use options::{Ports, ServerOptions};

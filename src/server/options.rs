@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::{Keys, PolicyFile, Tls};
+use super::{HttpOptions, Keys, PolicyFile, Tls};
 
 /// The ports, already open, so that whoever opens them knows their numbers.
 pub struct Ports {
     /// gRPC.
     pub judge: TcpListener,
+    /// The HTTP routes of trainers and guardrails, and our own.
+    pub http: Option<TcpListener>,
     /// HTTP and gRPC health for probes and Prometheus; never encrypted, asks for no key.
     pub admin: Option<TcpListener>,
 }
@@ -20,7 +22,9 @@ pub struct Ports {
 pub struct ServerOptions {
     /// Whether the reflection service is offered.
     pub reflection: bool,
-    /// Connections at a time; one more is closed at once.
+    /// What the HTTP port does where a request does not say.
+    pub http: HttpOptions,
+    /// Connections at a time to each port; one more is closed at once.
     pub max_connections: usize,
     /// Calls of one connection at a time.
     pub max_streams: u32,
@@ -46,6 +50,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             reflection: false,
+            http: HttpOptions::default(),
             max_connections: 4096,
             // As many as one-item calls of a training step come through one channel of a Python client.
             max_streams: 2048,

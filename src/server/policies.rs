@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::watched::Watched;
+use crate::watched::Watched;
 use crate::digest::Digest;
 use crate::service::JudgeError;
 use crate::service::check::{Policies, Policy};

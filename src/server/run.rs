@@ -17,6 +17,7 @@ use super::admin::{self, Admin};
 use super::door::warn_of_few_files;
 use super::front::Front;
 use super::grpc::{Grpc, Scorer};
+use super::http::HttpFront;
 use super::life::{Leader, Phase};
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::readiness::{Model, Readiness, State};
@@ -69,6 +70,9 @@ where
     tracing::info!("listening on {}, loading the model", ports.judge.local_addr().map_err(ServeError::setup)?);
     // Ends with this function, whichever way it ends.
     let mut aside = JoinSet::new();
+    if let Some(listener) = &ports.http {
+        tracing::info!("http on {}", listener.local_addr().map_err(ServeError::setup)?);
+    }
     if let Some(listener) = ports.admin {
         tracing::info!("admin on {}", listener.local_addr().map_err(ServeError::setup)?);
         let admin = Admin { state: readiness.watch(), judge: Arc::clone(&judge), configz: options.configz.clone() };
@@ -77,7 +81,17 @@ where
     warn_of_few_files(options.max_connections);
     aside.spawn(reload::watch(options.clone(), Arc::clone(&judge)));
     aside.spawn(crate::telemetry::upkeep());
-    let mut served = pin!(accept(ports.judge, front, options.clone(), leader.life()));
+    let http = ports.http.map(|listener| {
+        let front = HttpFront::new(judge.clone(), &options, readiness.watch(), leader.life());
+        accept(listener, front, options.clone(), leader.life())
+    });
+    let grpc = accept(ports.judge, front, options.clone(), leader.life());
+    let mut served = pin!(async {
+        match http {
+            Some(http) => _ = tokio::join!(grpc, http),
+            None => grpc.await,
+        }
+    });
 
     let mut shutdown = pin!(shutdown);
     let mut loading = tokio::task::spawn_blocking(load);

@@ -138,7 +138,7 @@ pub fn late() -> Status {
 /// The caller shows no key that is known here.
 pub fn unauthenticated(refusal: Refusal) -> Status {
     let (reason, message) = match refusal {
-        Refusal::NoKey => ("NO_KEY", "the call has no key: send the metadata `authorization: Bearer KEY`"),
+        Refusal::NoKey => ("NO_KEY", "the call has no key: send the header `authorization: Bearer KEY`"),
         Refusal::UnknownKey => ("UNKNOWN_KEY", "this key is not known here"),
     };
     let mut status = with_reason(Code::Unauthenticated, reason, message);

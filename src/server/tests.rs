@@ -35,8 +35,9 @@ mod check;
 #[path = "stream_tests.rs"]
 mod streams;
 
-/// Judges by the text of the response: `nan` fails, `wait...` waits until it is cancelled or released, `panic` panics.
-struct Fake {
+/// Judges by the text of the response: `nan` fails, `wait...` waits until it is cancelled or released, `panic` panics,
+/// `one` and `zero` get that as S and everything else 0.5. Knows one persona by two ids.
+pub(super) struct Fake {
     released: Arc<Notify>,
     /// Told when a waiting judgement stopped before its end.
     stopped: mpsc::Sender<()>,
@@ -45,6 +46,8 @@ struct Fake {
     health: watch::Sender<Health>,
     /// What the last call said.
     called: mpsc::Sender<Call>,
+    /// What the last call asked.
+    asked: mpsc::Sender<Group>,
     /// Bytes of a response that grows.
     grown: unbounded::UnboundedSender<usize>,
     crowd: Arc<Crowd>,
@@ -97,6 +100,8 @@ impl Fake {
                 std::mem::forget(stopped);
                 Ok(verdict(&candidate.id))
             }
+            "zero" => Ok(verdict_of(&candidate.id, 0.0)),
+            "one" => Ok(verdict_of(&candidate.id, 1.0)),
             _ => Ok(verdict(&candidate.id)),
         }
     }
@@ -106,6 +111,7 @@ impl Scorer for Fake {
     async fn score(&self, group: Group, _: &OptionOverrides, call: &Call) -> Scored {
         let _place = self.crowd.enter();
         let _ = self.called.send(call.clone());
+        let _ = self.asked.send(group.clone());
         if group.persona.description.is_empty() {
             return Err(JudgeError::invalid("persona", "has nothing usable"));
         }
@@ -149,7 +155,10 @@ impl Scorer for Fake {
     }
 
     fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
-        Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}")))
+        match id {
+            "kind" | "teodor" => Ok(Persona { description: "kind".into(), ..Persona::default() }),
+            id => Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}"))),
+        }
     }
 
     fn personas(&self) -> Arc<Registry> {
@@ -201,21 +210,23 @@ impl Scorer for Fake {
 }
 
 /// What a test holds of its judge.
-struct Strings {
-    released: Arc<Notify>,
-    stopped: mpsc::Receiver<()>,
-    waiting: Option<oneshot::Receiver<()>>,
-    health: watch::Sender<Health>,
-    called: mpsc::Receiver<Call>,
+pub(super) struct Strings {
+    pub released: Arc<Notify>,
+    pub stopped: mpsc::Receiver<()>,
+    pub waiting: Option<oneshot::Receiver<()>>,
+    pub health: watch::Sender<Health>,
+    pub called: mpsc::Receiver<Call>,
+    pub asked: mpsc::Receiver<Group>,
     grown: unbounded::UnboundedReceiver<usize>,
     crowd: Arc<Crowd>,
 }
 
-fn fake() -> (Fake, Strings) {
+pub(super) fn fake() -> (Fake, Strings) {
     let released = Arc::<Notify>::default();
     let (stopped_sender, stopped) = mpsc::channel();
     let (waiting_sender, waiting) = oneshot::channel();
     let (called_sender, called) = mpsc::channel();
+    let (asked_sender, asked) = mpsc::channel();
     let (grown_sender, grown) = unbounded::unbounded_channel();
     let health = watch::Sender::new(Health::Ready);
     let crowd = Arc::<Crowd>::default();
@@ -225,19 +236,26 @@ fn fake() -> (Fake, Strings) {
         waiting: Mutex::new(Some(waiting_sender)),
         health: health.clone(),
         called: called_sender,
+        asked: asked_sender,
         grown: grown_sender,
         crowd: Arc::clone(&crowd),
     };
-    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, grown, crowd })
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, asked, grown, crowd })
 }
 
 fn verdict(id: &str) -> Verdict {
-    let posterior = Posterior { aligned: 0.5, indeterminate: 0.25, contradictory: 0.25 };
-    let dimension = DimensionVerdict { posterior, evidence: 0.5, label_mass: None, label_order: vec![Label::ALL] };
+    verdict_of(id, 0.5)
+}
+
+fn verdict_of(id: &str, s_prism: f64) -> Verdict {
+    let rest = (1.0 - s_prism) / 2.0;
+    let posterior = Posterior { aligned: s_prism, indeterminate: rest, contradictory: rest };
+    let evidence = s_prism;
+    let dimension = DimensionVerdict { posterior, evidence, label_mass: None, label_order: vec![Label::ALL] };
     let digest = Digest::of_bytes(b"");
     Verdict {
         id: id.into(),
-        s_prism: 0.5,
+        s_prism,
         dimensions: DimensionVerdicts {
             task_framing: dimension.clone(),
             interpersonal_stance: dimension.clone(),
@@ -325,7 +343,7 @@ impl Harness {
 }
 
 fn plain(judge: TcpListener) -> Ports {
-    Ports { judge, admin: None }
+    Ports { judge, http: None, admin: None }
 }
 
 fn persona() -> Option<pb::Persona> {

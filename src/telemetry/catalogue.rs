@@ -2,8 +2,8 @@
 
 use super::labels::{
     ALLOCATOR, AUDIT, AUTH, BREAKER, CALL_LANE, CODE, CONTROL, DECISION, DIMENSION, END_STAGE, GROUND, HEALTH, LANE,
-    LEVEL, LIMIT, LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, SHED_REASON, SPAN, STAGE,
-    TIER, TLS_FAILURE,
+    LEVEL, LIMIT, LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, ROUTE, SHED_REASON, SPAN, STAGE,
+    STATUS_CLASS, TIER, TLS_FAILURE,
 };
 use super::metric::{Counter, Gauge, Histogram, Info, Metric};
 
@@ -40,6 +40,8 @@ catalogue! {
     "Calls answered, by method and gRPC status."
     REQUEST_SECONDS: Histogram<2> = "prism_judge_request_duration_seconds", [METHOD, CALL_LANE], SECONDS;
     "Time from a call's headers to the end of its answer; of a stream, its whole life."
+    HTTP_REQUESTS: Counter<2> = "prism_judge_http_requests_total", [ROUTE, STATUS_CLASS];
+    "Requests to the HTTP port, by route and class of status; those that judge are part of prism_judge_requests_total too."
     REQUESTS_IN_FLIGHT: Gauge<0> = "prism_judge_requests_in_flight", [];
     "Calls under way."
     STAGE_SECONDS: Histogram<2> = "prism_judge_stage_duration_seconds", [STAGE, LANE], SECONDS;

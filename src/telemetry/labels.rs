@@ -55,6 +55,35 @@ pub const GRPC_CODES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
+/// Routes of the HTTP port; `other` is everything else that a client can ask for.
+pub const ROUTES: [&str; 20] = [
+    "/v1/score",
+    "/v1/score_group",
+    "/v1/score_dialogue",
+    "/v1/check",
+    "/v1/rank",
+    "/v1/info",
+    "/v1/personas",
+    "/get_reward",
+    "/reward",
+    "/v1/score/evaluation",
+    "/verify",
+    "/beta/litellm_basic_guardrail_api",
+    "/classify",
+    "/api/v1/text/contents",
+    "/v1/moderations",
+    "/promptfoo",
+    "/health",
+    "/openapi.json",
+    "/",
+    "other",
+];
+
+pub const ROUTE: Label = Label::new("route", &ROUTES);
+
+/// The class of an answer's status over HTTP; `none` was not answered, because the client went away.
+pub const STATUS_CLASS: Label = Label::new("status", &["2xx", "4xx", "5xx", "none"]);
+
 pub const CODE: Label = Label::new("code", &GRPC_CODES);
 
 pub const LANE: Label = Label::new("lane", &["guard", "train", "batch"]);

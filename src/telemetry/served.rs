@@ -29,9 +29,18 @@ impl Served {
     /// Begins when a call's headers are here; `path` is the HTTP path, `/package.Service/Method`.
     pub fn begin(path: &str, headers: &HeaderMap) -> Self {
         let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE)?.strip_prefix('/'));
+        Self::of(name.unwrap_or_default(), None, headers)
+    }
+
+    /// The same for a call that comes by a route of the HTTP port and amounts to `method`.
+    pub fn by_route(route: &'static str, method: &'static str, headers: &HeaderMap) -> Self {
+        Self::of(method, Some(route), headers)
+    }
+
+    fn of(method: &str, route: Option<&'static str>, headers: &HeaderMap) -> Self {
         // Callers may ask for anything.
-        let method = METHOD.values[METHOD.index(name.unwrap_or_default())];
-        let record = CallRecord::of(CallSpan::begin(method, &trace::parent(headers)));
+        let method = METHOD.values[METHOD.index(method)];
+        let record = CallRecord::of(CallSpan::begin(method, route, &trace::parent(headers)));
         Self { record, method, started: Instant::now(), code: None, _in_flight: REQUESTS_IN_FLIGHT.hold([]) }
     }
 

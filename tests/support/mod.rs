@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod hostile;
+pub mod http;
 pub mod judge;
 pub mod load;
 pub mod redis;

@@ -150,6 +150,16 @@ impl<S: Scorer> Grpc<S> {
         Self { policies, ..self }
     }
 
+    /// Whether a persona is called so.
+    pub fn knows(&self, persona: &str) -> bool {
+        self.judge.get().is_some_and(|judge| judge.persona(persona).is_ok())
+    }
+
+    /// The name of the model, once it is loaded.
+    pub fn model(&self) -> String {
+        self.judge.get().map(|judge| judge.info().model).unwrap_or_default()
+    }
+
     fn judge(&self) -> Result<&Arc<S>, Status> {
         self.judge.get().ok_or_else(|| {
             catalogue::SHED.increment(["none", "loading"]);

@@ -1,0 +1,33 @@
+//! The page for people: files inside the binary. They are the same for everybody and hold no text of any request.
+
+use axum::extract::Path;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+
+use super::error::Failure;
+use super::route::Route;
+
+/// Name, type and contents.
+const FILES: &[(&str, &str, &str)] = &[("index.html", "text/html; charset=utf-8", include_str!("page/index.html"))];
+
+/// Nothing from elsewhere, and no other site may show the page in a frame.
+const POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+pub async fn index() -> Result<Response, Failure> {
+    file("index.html")
+}
+
+pub async fn named(Path(name): Path<String>) -> Result<Response, Failure> {
+    file(&name)
+}
+
+fn file(name: &str) -> Result<Response, Failure> {
+    let found = FILES.iter().find(|(known, _, _)| *known == name);
+    let (_, kind, contents) = found.ok_or_else(|| Failure::no_route(&Route::list()))?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    Ok((headers, *contents).into_response())
+}
