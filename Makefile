@@ -69,6 +69,13 @@ $(BUF):
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet buf-bin==$(BUF_VERSION)
 
+.PHONY: page-test
+page-test: model scripts/page/node_modules ## the page at / in headless Chromium (needs Node 20 and Chromium); PICTURES=DIR keeps pictures
+	node scripts/page/check.mjs --binary $(BINARY) $(addprefix --pictures ,$(PICTURES))
+
+scripts/page/node_modules: scripts/page/package-lock.json
+	cd scripts/page && npm ci --silent && touch node_modules
+
 .PHONY: fuzz
 fuzz: $(FUZZ) ## every fuzz target for a minute (FUZZ_SECONDS, FUZZ_TARGETS); what they find lies in fuzz/artifacts
 	for target in $(FUZZ_TARGETS); do \
