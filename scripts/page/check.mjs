@@ -79,7 +79,7 @@ async function replies(page, origin) {
   assert.deepEqual(first, numbers);
   assert.equal(await page.locator("article:first-of-type tr.weakest").count(), 1);
   await everythingHasAName(page);
-  for (const [tab, expected] of [["#tab-curl", "curl http://"], ["#tab-python", "prism_judge.Client("], ["#tab-answer", '"s_prism"']]) {
+  for (const [tab, expected] of [["#tab-curl", "curl http://"], ["#tab-python", "judge = Client("], ["#tab-answer", '"s_prism"']]) {
     await page.locator(tab).click();
     assert((await page.locator("#code").textContent()).includes(expected), tab);
   }

@@ -26,18 +26,36 @@ export function curl(url, body, withKey) {
   return `curl ${url} -H 'content-type: application/json'${key} -d '${quoted}'`;
 }
 
-/** The call for Python. JSON is Python but for three words, which stand for themselves in no value of ours. */
+/** The call for Python, with the client of clients/python. A string of JSON is one of Python too. */
 export function python(origin, path, body, withKey) {
+  const quoted = (text) => JSON.stringify(text);
+  const persona = () => {
+    const fields = Object.entries(body.persona).map(([name, value]) => `${name}=${quoted(value)}`);
+    return `persona=Persona(${fields.join(", ")})`;
+  };
+  const list = (name, items) => `${name}[${items.length === 0 ? "" : `\n        ${items.join(",\n        ")},\n    `}]`;
+  const pairs = (turns) => turns.map(({ speaker, text }) => `(${quoted(speaker)}, ${quoted(text)})`);
+  const who = body.persona_id === undefined ? persona() : `persona_id=${quoted(body.persona_id)}`;
   const key = withKey ? ', api_key=os.environ["PRISM_JUDGE_API_KEY"]' : "";
-  const method = path.replace("v1/", "");
-  const named = Object.entries(body).map(([name, value]) => {
-    const text = JSON.stringify(value, null, 2).replaceAll("\n", "\n    ");
-    return `    ${name}=${text},\n`;
-  });
-  return `${withKey ? "import os\n\n" : ""}import prism_judge
+  const head = `${withKey ? "import os\n\n" : ""}from prism_judge import Client${body.persona === undefined ? "" : ", Persona"}
 
-judge = prism_judge.Client("${origin}"${key})
-result = judge.${method}(
-${named.join("")})
-print(result)`;
+judge = Client(${quoted(origin)}${key})
+`;
+  if (path === "v1/score_dialogue") {
+    return `${head}dialogue = judge.score_dialogue(
+    ${list("", pairs(body.turns))},
+    ${who},
+    agent=${quoted(body.agent)},
+)
+print(dialogue.drift)
+`;
+  }
+  return `${head}results = judge.score_group(
+    ${list("", body.candidates.map(({ response }) => quoted(response)))},
+    ${who},
+    ${list("context=", pairs(body.context))},
+)
+for result in results:
+    print(result)
+`;
 }
