@@ -97,6 +97,10 @@ serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
 bench-quality: model ## AUC, P-AUC and G-Acc on ../shared/data/dev (FILES="..." MODEL=...)
 	$(BINARY) bench $(addprefix --model ,$(MODEL)) $(FILES)
 
+.PHONY: bench-robustness
+bench-robustness: model ## replies that ask for a good verdict, into docs/robustness.md; about ten minutes
+	$(PYTHON) scripts/robustness.py --binary $(BINARY)
+
 BENCH = $(PYTHON) scripts/bench.py --model $(FILE) --binary $(BINARY) --load $(LOAD) --cargo $(CARGO) $(BENCH_FLAGS)
 
 .PHONY: bench
