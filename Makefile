@@ -80,6 +80,13 @@ $(BUF):
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet buf-bin==$(BUF_VERSION)
 
+.PHONY: page-test
+page-test: model scripts/page/node_modules ## the page at / in headless Chromium (needs Node 20 and Chromium); PICTURES=DIR keeps pictures
+	node scripts/page/check.mjs --binary $(BINARY) $(addprefix --pictures ,$(PICTURES))
+
+scripts/page/node_modules: scripts/page/package-lock.json
+	cd scripts/page && npm ci --silent && touch node_modules
+
 .PHONY: fuzz
 fuzz: $(FUZZ) ## every fuzz target for a minute (FUZZ_SECONDS, FUZZ_TARGETS); what they find lies in fuzz/artifacts
 	for target in $(FUZZ_TARGETS); do \
@@ -100,6 +107,10 @@ serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
 .PHONY: bench-quality
 bench-quality: model ## AUC, P-AUC and G-Acc on ../shared/data/dev (FILES="..." MODEL=...)
 	$(BINARY) bench $(addprefix --model ,$(MODEL)) $(FILES)
+
+.PHONY: bench-robustness
+bench-robustness: model ## replies that ask for a good verdict, into docs/robustness.md; about ten minutes
+	$(PYTHON) scripts/robustness.py --binary $(BINARY)
 
 BENCH = $(PYTHON) scripts/bench.py --model $(FILE) --binary $(BINARY) --load $(LOAD) --cargo $(CARGO) $(BENCH_FLAGS)
 

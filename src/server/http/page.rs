@@ -1,4 +1,5 @@
-//! The page for people: files inside the binary. They are the same for everybody and hold no text of any request.
+//! The page for people: a form that calls the routes beside it, so that somebody sees what a judge says before they write
+//! a client. Files inside the binary, no build step; the same for everybody, without a text of any request.
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
@@ -8,10 +9,16 @@ use super::error::Failure;
 use super::route::Route;
 
 /// Name, type and contents.
-const FILES: &[(&str, &str, &str)] = &[("index.html", "text/html; charset=utf-8", include_str!("page/index.html"))];
+const FILES: &[(&str, &str, &str)] = &[
+    ("index.html", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
+    ("main.js", "text/javascript; charset=utf-8", include_str!("page/main.js")),
+    ("calls.js", "text/javascript; charset=utf-8", include_str!("page/calls.js")),
+    ("show.js", "text/javascript; charset=utf-8", include_str!("page/show.js")),
+];
 
 /// Nothing from elsewhere, and no other site may show the page in a frame.
-const POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 pub async fn index() -> Result<Response, Failure> {
     file("index.html")
