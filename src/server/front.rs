@@ -77,11 +77,7 @@ pub fn caller(keys: Option<&Keys>, headers: &HeaderMap) -> Result<Caller, Status
 ///
 /// # Errors
 /// DEADLINE_EXCEEDED, or UNAVAILABLE at the server's end; the work is dropped.
-pub async fn in_time<T>(
-    work: impl Future<Output = T>,
-    allowed: &Allowed,
-    record: &CallRecord,
-) -> Result<T, Status> {
+pub async fn in_time<T>(work: impl Future<Output = T>, allowed: &Allowed, record: &CallRecord) -> Result<T, Status> {
     tokio::select! {
         biased;
         done = work => Ok(done),

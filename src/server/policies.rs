@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::watched::Watched;
 use crate::digest::Digest;
 use crate::service::JudgeError;
 use crate::service::check::{Policies, Policy};
+use crate::watched::Watched;
 
 /// Why a file of policies is not used; the one before it stays.
 #[derive(Debug, thiserror::Error)]
