@@ -49,7 +49,7 @@ pub trait Protocol: Clone + Send + Sync + 'static {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         calls: Calls,
         options: &ServerOptions,
-    ) -> impl GracefulConnection<Error: Display> + Send;
+    ) -> impl GracefulConnection<Error: Display + Send> + Send;
 }
 
 /// Takes connections until the drain begins and ends when the last of them does. Dropped, it cuts them off.
@@ -147,7 +147,7 @@ impl Protocol for Front {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         calls: Calls,
         options: &ServerOptions,
-    ) -> impl GracefulConnection<Error: Display> + Send {
+    ) -> impl GracefulConnection<Error: Display + Send> + Send {
         let service = service_fn(move |request: Request<Incoming>| self.clone().answer(request, calls.clone()));
         http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())

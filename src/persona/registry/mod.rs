@@ -305,7 +305,10 @@ fn unusable(error: &PersonaError) -> String {
             "`Big Five focus:` must be followed by `TRAIT = high` or `TRAIT = low`, TRAIT one of the Big Five"
                 .to_owned()
         }
-        PersonaError::Empty | PersonaError::OnlyName | PersonaError::Contradiction { .. } => error.to_string(),
+        PersonaError::Empty
+        | PersonaError::OnlyName
+        | PersonaError::Contradiction { .. }
+        | PersonaError::Repeated { .. } => error.to_string(),
     }
 }
 

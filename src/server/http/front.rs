@@ -162,7 +162,7 @@ impl Protocol for HttpFront {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         calls: Calls,
         options: &ServerOptions,
-    ) -> impl GracefulConnection<Error: Display> + Send {
+    ) -> impl GracefulConnection<Error: Display + Send> + Send {
         let service = service_fn(move |request: Request<Incoming>| self.clone().answer(request, calls.clone()));
         let mut builder = auto::Builder::new(TokioExecutor::new());
         // The head of a request may take as long as a connection may rest between two: hyper has one clock for both.
