@@ -38,7 +38,7 @@ class Judge:
     def remake(self, **settings: Any) -> Judge:
         """Another client with other settings."""
         self.close()
-        self.client = type(self.client)(self.server.url, **settings)
+        self.client = type(self.client)(self.server.url, **{"timeout": 300, **settings})
         return self
 
 
@@ -53,7 +53,8 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     else:
         server = HttpServer()
     loop = asyncio.new_event_loop()
-    client = (Client if kind == "blocking" else AsyncClient)(server.url, timeout=30)
+    # A machine may be busy with other things: no test waits for this timeout.
+    client = (Client if kind == "blocking" else AsyncClient)(server.url, timeout=300)
     found = Judge(client, server.brain, loop, server, transport)
     yield found
     found.close()

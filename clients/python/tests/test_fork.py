@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 def run(script: str, url: str) -> str:
     """Runs a script of this folder and gives what it says."""
-    done = subprocess.run([sys.executable, str(HERE / script), url], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(HERE / script), url], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
