@@ -6,9 +6,9 @@
 >>> 0.0 <= verdict.s_prism <= 1.0
 True
 
-``Client`` blocks, ``AsyncClient`` is for asyncio; both have the same methods. They can be pickled and, over HTTP, used in
-the children of a fork; a ``Client`` may be shared by threads. A call that fails raises a ``PrismJudgeError``; one response
-of many that cannot be judged is an ``ItemError`` in its place, never a number. ``rewards`` makes numbers of results.
+``Client`` blocks and may be shared by threads, ``AsyncClient`` is for asyncio; both have the same methods. They can be
+pickled and, over HTTP, used in the children of a fork. A call that fails raises a ``PrismJudgeError``; one response of
+many that cannot be judged is an ``ItemError`` in its place, never a number. ``rewards`` makes numbers of results.
 """
 
 from ._rewards import rewards

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Literal, Optional, overload
+from typing import Iterable, List, Literal, Optional, Union, overload
 
 from .errors import InvalidInputError, JudgementError
 from .types import ItemError, Result, Verdict
@@ -12,7 +12,9 @@ from .types import ItemError, Result, Verdict
 def rewards(results: Iterable[Result], on_error: Literal["raise"]) -> List[float]: ...
 @overload
 def rewards(results: Iterable[Result], on_error: Literal["none"] = "none") -> List[Optional[float]]: ...
-def rewards(results: Iterable[Result], on_error: Literal["none", "raise"] = "none") -> List[Optional[float]]:
+def rewards(
+    results: Iterable[Result], on_error: Literal["none", "raise"] = "none"
+) -> Union[List[float], List[Optional[float]]]:
     """One number for each result: its ``reward`` if the call had ``shaping``, else its ``s_prism``.
 
     A result without a verdict is ``None`` with ``on_error="none"``, and a ``JudgementError`` that has all of them with

@@ -1,9 +1,17 @@
-"""The same calls for asyncio."""
+"""The client for asyncio."""
 
 from __future__ import annotations
 
-from typing import Iterable, List, Mapping, Optional, Sequence, Union
+import asyncio
+import time
+from typing import Iterable, List, Mapping, Optional, Sequence, TypeVar, Union
 
+from . import _inputs
+from ._config import Config, parse, seconds
+from ._plans import Call, Plan, Plans
+from ._retry import Retry
+from ._transports import asynchronous
+from .errors import ApiError
 from .types import (
     Cache,
     CandidateLike,
@@ -24,13 +32,14 @@ from .types import (
     Verdict,
 )
 
+T = TypeVar("T")
+
 
 class AsyncClient:
-    """The same calls for asyncio.
+    """The calls of ``Client`` for asyncio, with the same arguments and results.
 
-    ``url``: ``http://``, ``https://``, or with the extra ``[grpc]`` ``grpc://``, ``grpcs://`` and a host and port.
-    Default: the variable PRISM_JUDGE_URL, else http://127.0.0.1:8080. ``api_key``: default PRISM_JUDGE_API_KEY.
-    ``timeout``: seconds for a whole call, with its retries. Clients can be pickled, and used after a fork.
+    A client may be used from any event loop, from one after another too. ``concurrency``: connections at a time over
+    HTTP; further calls wait for one, inside their timeout. A cancelled call is cancelled on the server.
     """
 
     def __init__(
@@ -42,10 +51,35 @@ class AsyncClient:
         ca_file: Optional[str] = None,
         cert_file: Optional[str] = None,
         key_file: Optional[str] = None,
-        concurrency: int = 32,
+        concurrency: int = 128,
         chunk_bytes: int = 4 << 20,
     ) -> None:
-        raise NotImplementedError
+        config = parse(
+            url,
+            api_key=api_key,
+            timeout=timeout,
+            ca_file=ca_file,
+            cert_file=cert_file,
+            key_file=key_file,
+            concurrency=concurrency,
+            chunk_bytes=chunk_bytes,
+        )
+        self._start(config)
+
+    def _start(self, config: Config) -> None:
+        self._config = config
+        codec, self._transport = asynchronous(config)
+        self._codec = codec
+        self._plans = Plans(codec, config.chunk_bytes)
+
+    def __getstate__(self) -> Config:
+        return self._config
+
+    def __setstate__(self, config: Config) -> None:
+        self._start(config)
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._config.url!r})"
 
     async def score(
         self,
@@ -61,8 +95,18 @@ class AsyncClient:
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Verdict:
-        """Judges one response. A response that cannot be judged raises."""
-        raise NotImplementedError
+        """As ``Client.score``."""
+        deadline = self._deadline(timeout)
+        head = _inputs.head(
+            persona=persona,
+            persona_id=persona_id,
+            context=context,
+            options=options,
+            shaping=shaping,
+            lane=lane,
+            cache=cache,
+        )
+        return await self._run(self._plans.score(head, response, request_id), deadline)
 
     async def score_group(
         self,
@@ -78,8 +122,18 @@ class AsyncClient:
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List[Result]:
-        """Judges several responses to one context: one result each, in their order. No responses: no results."""
-        raise NotImplementedError
+        """As ``Client.score_group``."""
+        deadline = self._deadline(timeout)
+        head = _inputs.head(
+            persona=persona,
+            persona_id=persona_id,
+            context=context,
+            options=options,
+            shaping=shaping,
+            lane=lane,
+            cache=cache,
+        )
+        return await self._run(self._plans.score_group(head, responses, request_id), deadline)
 
     async def score_many(
         self,
@@ -92,24 +146,28 @@ class AsyncClient:
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List[Result]:
-        """Judges responses that each have their own persona and context: one result each, in their order."""
-        raise NotImplementedError
+        """As ``Client.score_many``."""
+        deadline = self._deadline(timeout)
+        how = _inputs.how(options, shaping, lane, cache)
+        return await self._run(self._plans.score_many(items, how, request_id), deadline)
 
     async def score_dialogue(
         self,
         turns: Sequence[TurnLike],
         *,
+        agent: str = "",
         persona: Optional[PersonaLike] = None,
         persona_id: Optional[str] = None,
-        agent: str = "",
         options: Optional[Options] = None,
         lane: Optional[Lane] = None,
         cache: Optional[Cache] = None,
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> DialogueResult:
-        """Judges every turn of ``agent`` (default: the persona's name) in a dialogue."""
-        raise NotImplementedError
+        """As ``Client.score_dialogue``."""
+        deadline = self._deadline(timeout)
+        head = _inputs.head(persona=persona, persona_id=persona_id, options=options, lane=lane, cache=cache)
+        return await self._run(self._plans.score_dialogue(head, turns, agent, request_id), deadline)
 
     async def check(
         self,
@@ -126,8 +184,17 @@ class AsyncClient:
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> CheckResult:
-        """Judges one response and decides by a policy whether it may be shown (no policy: the server's ``default``)."""
-        raise NotImplementedError
+        """As ``Client.check``."""
+        deadline = self._deadline(timeout)
+        head = _inputs.head(
+            persona=persona,
+            persona_id=persona_id,
+            context=context,
+            options=options,
+            lane=lane,
+            cache=cache,
+        )
+        return await self._run(self._plans.check(head, response, policy, policy_name, request_id), deadline)
 
     async def rank(
         self,
@@ -143,27 +210,73 @@ class AsyncClient:
         request_id: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Ranking:
-        """Judges several responses to one context and orders them, best first."""
-        raise NotImplementedError
+        """As ``Client.rank``."""
+        deadline = self._deadline(timeout)
+        head = _inputs.head(
+            persona=persona,
+            persona_id=persona_id,
+            context=context,
+            options=options,
+            shaping=shaping,
+            lane=lane,
+            cache=cache,
+        )
+        return await self._run(self._plans.rank(head, responses, request_id), deadline)
 
     async def personas(self, *, timeout: Optional[float] = None) -> List[NamedPersona]:
-        """The personas that calls may name by ``persona_id``."""
-        raise NotImplementedError
+        """As ``Client.personas``."""
+        return await self._run(self._plans.personas(), self._deadline(timeout))
 
     async def info(self, *, timeout: Optional[float] = None) -> JudgeInfo:
-        """Which model and options judge."""
-        raise NotImplementedError
+        """As ``Client.info``."""
+        return await self._run(self._plans.info(), self._deadline(timeout))
 
     async def wait_until_ready(self, timeout: float = 60.0) -> JudgeInfo:
-        """Waits until the server is there and its model loaded; ``UnavailableError`` after ``timeout`` seconds."""
-        raise NotImplementedError
+        """As ``Client.wait_until_ready``."""
+        return await self._run(self._plans.info(), self._deadline(timeout), patient=True)
 
     async def close(self) -> None:
-        """Closes the connections."""
-        raise NotImplementedError
+        """Closes the connections of the running event loop. A later call opens new ones."""
+        await self._transport.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    def _deadline(self, timeout: Optional[float]) -> float:
+        return time.monotonic() + (self._config.timeout if timeout is None else seconds(timeout))
+
+    async def _run(self, plan: Plan[T], deadline: float, *, patient: bool = False) -> T:
+        """Carries out a plan."""
+
+        async def outcome(call: Call) -> object:
+            try:
+                return await self._attempt(call, deadline, patient)
+            except ApiError as error:
+                if not plan.independent:
+                    raise
+                return error
+
+        if plan.independent and len(plan.calls) > 1:
+            tasks = [asyncio.ensure_future(outcome(call)) for call in plan.calls]
+            try:
+                return plan.finish(await asyncio.gather(*tasks))
+            finally:
+                for task in tasks:
+                    task.cancel()
+        return plan.finish([await outcome(call) for call in plan.calls])
+
+    async def _attempt(self, call: Call, deadline: float, patient: bool) -> object:
+        """One call, tried until it is answered or the deadline comes near."""
+        retry = Retry(deadline, patient=patient)
+        while True:
+            try:
+                reply = await self._transport.call(call.method, call.body, deadline)
+                break
+            except ApiError as error:
+                error.request_id = call.request_id
+                pause = retry.pause(error)
+            await asyncio.sleep(pause)
+        return call.read(self._codec.reply(call.method, reply))

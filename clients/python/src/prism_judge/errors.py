@@ -44,7 +44,7 @@ class ApiError(PrismJudgeError):
         fields: Sequence[Tuple[str, str]] = (),
         reason: str = "",
         retry_after_ms: Optional[int] = None,
-        request_id: str = "",
+        retryable: Optional[bool] = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -53,12 +53,18 @@ class ApiError(PrismJudgeError):
         self.fields = tuple(fields)
         """Wrong fields: pairs of a name and what is wrong with it."""
         self.reason = reason
-        """The server's own word for it, for example ``LOADING``."""
+        """One word for it: the server's, for example ``LOADING``, or the client's ``NO_CONNECTION`` and ``TLS``."""
         self.retry_after_ms = retry_after_ms
-        self.request_id = request_id
+        """When the server wants to be asked again."""
+        self.retryable = self.code in ("RESOURCE_EXHAUSTED", "UNAVAILABLE") if retryable is None else retryable
+        """Whether the same call may succeed later. The client tries such calls again by itself until the deadline."""
+        self.attempts = 1
+        """How often the call was tried."""
+        self.request_id = ""
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}"
+        tries = f" (after {self.attempts} tries)" if self.attempts > 1 else ""
+        return f"{self.code}: {self.message}{tries}"
 
     def __reduce__(self) -> Tuple[object, ...]:
         return (_rebuild, (type(self), dict(self.__dict__)))
