@@ -6,7 +6,7 @@ from typing import Any, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_the_score_is_the_mean_over_the_turns(judge: Judge, asynchronous: bool) 
     assert data.score == pytest.approx((0.8 + 0.2) / 2)
     assert data.success == (data.score >= 0.5)
     assert "turn 3" in data.reason
-    [body] = judge.asked("/v1/score_dialogue")
+    [body] = judge.asked("ScoreDialogue")
     assert body["persona"]["description"] == ROLE
     assert (body["agent"], body["lane"], len(body["turns"])) == ("Assistant", "LANE_BATCH", 4)
 
@@ -92,7 +92,7 @@ def test_a_named_persona_goes_before_the_chatbots_role(judge: Judge, monkeypatch
     PersonaFidelityMetric(persona_id="poirot").measure(case("Yes."))
     PersonaFidelityMetric().measure(case("Yes."))
     PersonaFidelityMetric().measure(case("Yes.", role=None))
-    first, second, third = judge.asked("/v1/score_dialogue")
+    first, second, third = judge.asked("ScoreDialogue")
     assert (first["persona_id"], second["persona"]["description"], third["persona_id"]) == ("poirot", ROLE, "marple")
 
 

@@ -12,7 +12,7 @@ from prism_judge import CheckResult, InvalidInputError, NotFoundError, Policy, T
 from prism_judge.adapters._guard import Guard, report
 from prism_judge.adapters._settings import Settings, Who
 
-from .conftest import Judge
+from .judge import Judge
 
 POIROT = Settings(persona_id="poirot")
 ASKED = [Turn("User", "Who did it?")]
@@ -42,7 +42,7 @@ def test_a_policy_of_its_own_decides(judge: Judge) -> None:
 def test_a_reply_without_text_is_not_judged(judge: Judge) -> None:
     for reply in ("", " \n", "<think>and then"):
         assert both(Guard(POIROT), reply).decision == "abstain"
-    assert judge.calls == []
+    assert judge.requests == []
 
 
 def test_only_the_text_after_the_thought_is_judged(judge: Judge) -> None:
@@ -89,7 +89,7 @@ def test_a_guardrail_that_is_set_up_wrongly_does_not_look_as_if_it_worked(judge:
 
 def test_a_call_may_name_its_own_persona(judge: Judge) -> None:
     both(Guard(POIROT), "[1 1 1]", who=Who(persona_id="marple"))
-    assert {body["persona_id"] for body in judge.asked("/v1/check")} == {"marple"}
+    assert {body["persona_id"] for body in judge.asked("Check")} == {"marple"}
 
 
 def test_a_report_has_the_same_keys_each_time_and_is_json(judge: Judge) -> None:

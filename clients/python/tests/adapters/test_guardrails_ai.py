@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("guardrails", reason="guardrails-ai is not installed")
 from guardrails import AsyncGuard, Guard
@@ -53,7 +53,7 @@ def test_an_async_guard_does_the_same(judge: Judge) -> None:
 def test_a_call_brings_its_dialogue_and_its_persona(judge: Judge) -> None:
     prompt = [{"role": "user", "content": "Who did it?"}]
     Guard().use(validator()).validate(GOOD, metadata={"prompt": prompt, "persona_id": "marple"})
-    [body] = judge.asked("/v1/check")
+    [body] = judge.asked("Check")
     assert body["persona_id"] == "marple"
     assert body["context"] == [{"speaker": "User", "text": "Who did it?"}]
 
@@ -63,7 +63,7 @@ def test_a_streamed_reply_is_judged_once_and_whole(judge: Judge) -> None:
         yield from ("Patience. ", "I know. ", BAD)
 
     pieces = list(Guard().use(validator())(stream, stream=True, prompt="Who did it?"))
-    assert [body["candidate"]["response"] for body in judge.asked("/v1/check")] == [f"Patience. I know. {BAD}"]
+    assert [body["candidate"]["response"] for body in judge.asked("Check")] == [f"Patience. I know. {BAD}"]
     assert not pieces[-1].validation_passed
 
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 import inspect_ai
@@ -42,7 +42,7 @@ def test_a_score_has_s_prism_and_the_dimensions(judge: Judge, tmp_path: Path) ->
     [score] = log.samples[0].scores.values()
     assert score.value["s_prism"] == pytest.approx(0.8)
     assert score.explanation == "weakest: linguistic style"
-    assert judge.asked("/v1/score_group")[0]["context"] == [{"speaker": "User", "text": "Who did it?"}]
+    assert judge.asked("ScoreGroup")[0]["context"] == [{"speaker": "User", "text": "Who did it?"}]
 
 
 def test_a_sample_names_its_persona(judge: Judge, tmp_path: Path, expected: Callable[..., float]) -> None:
@@ -63,5 +63,5 @@ def test_what_cannot_be_judged_is_unscored(judge: Judge, tmp_path: Path, reply: 
 def test_the_scorer_can_be_made_again_from_a_log(judge: Judge, tmp_path: Path) -> None:
     log = run(tmp_path, ["[0.9 0.8 0.7]"], persona_id="poirot")
     again = inspect_ai.score(log, persona_fidelity(persona_id="marple"), action="overwrite", display="none")
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"poirot", "marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"poirot", "marple"}
     assert metrics(again, "s_prism")["mean"].value == pytest.approx(0.8)

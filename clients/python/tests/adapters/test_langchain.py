@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("langchain.agents", reason="langchain is not installed")
 from langchain.agents import create_agent
@@ -60,7 +60,7 @@ def test_a_reply_in_character_stands_and_tells_its_check(judge: Judge, asynchron
     state, _ = run([GOOD], asynchronous, persona_id="poirot")
     assert [message.text for message in state["messages"]] == ["Who did it?", GOOD]
     assert state["messages"][-1].response_metadata["prism_judge"]["status"] == "allow"
-    assert judge.asked("/v1/check")[0]["context"] == ASKED
+    assert judge.asked("Check")[0]["context"] == ASKED
 
 
 def test_a_reply_out_of_character_is_replaced(judge: Judge, asynchronous: bool) -> None:
@@ -73,7 +73,7 @@ def test_the_model_may_try_again_and_leaves_no_trace(judge: Judge, asynchronous:
     state, model = run([BAD, BAD, GOOD], asynchronous, persona_id="poirot", retries=2)
     assert [message.text for message in state["messages"]] == ["Who did it?", GOOD]
     assert "out of character" in model.seen[1][-1].text
-    assert [body["context"] for body in judge.asked("/v1/check")] == [ASKED] * 3
+    assert [body["context"] for body in judge.asked("Check")] == [ASKED] * 3
 
 
 def test_the_model_does_not_try_for_ever(judge: Judge, asynchronous: bool) -> None:
@@ -86,14 +86,14 @@ def test_calls_of_tools_are_not_judged(judge: Judge, asynchronous: bool) -> None
     call = AIMessage("Let me look.", tool_calls=[{"name": "look", "args": {"where": "the pantry"}, "id": "1"}])
     state, _ = run([call, GOOD], asynchronous, persona_id="poirot")
     assert state["messages"][-1].text == GOOD
-    assert len(judge.asked("/v1/check")) == 1
+    assert len(judge.asked("Check")) == 1
     looked = [{"speaker": "Assistant", "text": "Let me look."}, {"speaker": "tool", "text": "nothing in the pantry"}]
-    assert judge.asked("/v1/check")[0]["context"] == ASKED + looked
+    assert judge.asked("Check")[0]["context"] == ASKED + looked
 
 
 def test_the_persona_may_come_from_the_runs_context(judge: Judge, asynchronous: bool) -> None:
     run([GOOD], asynchronous, {"character": "marple"}, persona_id=lambda context: context["character"])
-    assert judge.asked("/v1/check")[0]["persona_id"] == "marple"
+    assert judge.asked("Check")[0]["persona_id"] == "marple"
 
 
 def test_an_outage_shows_the_reply_and_says_so(judge: Judge, asynchronous: bool) -> None:

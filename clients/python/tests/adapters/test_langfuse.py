@@ -8,7 +8,7 @@ import pytest
 
 from prism_judge import ItemError
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("langfuse", reason="langfuse is not installed")
 from langfuse import Langfuse
@@ -51,7 +51,7 @@ def test_an_experiment_has_numbers_and_categories(judge: Judge, langfuse: Langfu
     assert found["prism_status"].value == "ok"
     assert found["prism_task_framing_label"].value == "aligned"
     assert found["prism_linguistic_style_label"].value == "contradictory"
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"marple"}
 
 
 def test_what_cannot_be_judged_has_a_status_and_no_number(judge: Judge, langfuse: Langfuse) -> None:

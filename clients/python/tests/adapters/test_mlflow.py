@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
 
@@ -31,12 +31,12 @@ def test_evaluate_has_the_means_of_s_prism_and_the_dimensions(judge: Judge, tmp_
     result = run(tmp_path, [row("[0.9 0.8 0.7]"), row("[0.1 0.4 0.1]")], persona_id="poirot")
     assert result.metrics["prism/mean"] == pytest.approx(0.5)
     assert result.metrics["prism_interpersonal_stance/mean"] == pytest.approx(0.6)
-    assert judge.asked("/v1/score_group")[0]["context"] == [{"speaker": "User", "text": "Who did it?"}]
+    assert judge.asked("ScoreGroup")[0]["context"] == [{"speaker": "User", "text": "Who did it?"}]
 
 
 def test_a_row_names_its_persona(judge: Judge, tmp_path: Path) -> None:
     run(tmp_path, [row("Yes.", persona_id="marple")], persona_id="poirot")
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"marple"}
 
 
 def test_what_cannot_be_judged_is_an_error_and_has_no_value(judge: Judge) -> None:

@@ -8,7 +8,7 @@ from typing import Callable
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("swift", reason="ms-swift is not installed")
 import torch

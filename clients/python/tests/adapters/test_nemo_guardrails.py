@@ -6,7 +6,7 @@ from typing import Any, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("nemoguardrails", reason="nemoguardrails is not installed")
 from nemoguardrails import LLMRails, RailsConfig
@@ -45,7 +45,7 @@ ASK = [{"role": "user", "content": "Who did it?"}]
 
 def test_a_reply_in_character_is_shown(judge: Judge) -> None:
     assert chat(ASK, GOOD) == GOOD
-    [body] = judge.asked("/v1/check")
+    [body] = judge.asked("Check")
     assert body["candidate"]["response"] == GOOD
     assert body["context"] == [{"speaker": "User", "text": "Who did it?"}]
 
@@ -57,12 +57,12 @@ def test_a_reply_out_of_character_is_refused(judge: Judge) -> None:
 def test_the_judge_gets_the_whole_dialogue(judge: Judge) -> None:
     said = [*ASK, {"role": "assistant", "content": "Patience."}, {"role": "user", "content": "Now?"}]
     chat(said, GOOD)
-    assert [turn["text"] for turn in judge.asked("/v1/check")[0]["context"]] == ["Who did it?", "Patience.", "Now?"]
+    assert [turn["text"] for turn in judge.asked("Check")[0]["context"]] == ["Who did it?", "Patience.", "Now?"]
 
 
 def test_the_persona_may_be_a_context_variable(judge: Judge) -> None:
     chat([{"role": "context", "content": {"persona_id": "marple"}}, *ASK], GOOD)
-    assert judge.asked("/v1/check")[0]["persona_id"] == "marple"
+    assert judge.asked("Check")[0]["persona_id"] == "marple"
 
 
 def test_an_outage_is_decided_by_on_error(judge: Judge) -> None:

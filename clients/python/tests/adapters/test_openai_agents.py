@@ -10,7 +10,7 @@ import pytest
 
 from prism_judge import InvalidInputError, Policy, Thresholds
 
-from .conftest import Judge
+from .judge import Judge
 
 agents = pytest.importorskip("agents", reason="openai-agents is not installed")
 from agents import Agent, OutputGuardrailTripwireTriggered, RunConfig, Runner  # noqa: E402
@@ -47,7 +47,7 @@ def test_the_judge_gets_the_whole_dialogue(judge: Judge) -> None:
         {"role": "user", "content": [{"type": "input_text", "text": "Now?"}]},
     ]
     run("[0.9 0.8 0.7]", said, persona_id="poirot")
-    assert judge.asked("/v1/check")[0]["context"] == [
+    assert judge.asked("Check")[0]["context"] == [
         {"speaker": "User", "text": "Who did it?"},
         {"speaker": "Assistant", "text": "Patience."},
         {"speaker": "User", "text": "Now?"},
@@ -60,7 +60,7 @@ def test_the_persona_may_come_from_the_runs_context(judge: Judge) -> None:
         character: str
 
     run("[0.9 0.8 0.7]", context=Session("marple"), persona_id=lambda session: session.character)
-    assert judge.asked("/v1/check")[0]["persona_id"] == "marple"
+    assert judge.asked("Check")[0]["persona_id"] == "marple"
 
 
 @pytest.mark.parametrize("on_error", ["allow", "block"])

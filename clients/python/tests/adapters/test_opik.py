@@ -8,7 +8,7 @@ from typing import Any, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("opik", reason="opik is not installed")
 from opik.evaluation.metrics.score_result import ScoreResult
@@ -36,7 +36,7 @@ def test_there_is_a_result_for_s_prism_and_each_dimension(judge: Judge) -> None:
 
 def test_an_item_names_its_persona(judge: Judge) -> None:
     run("Yes.", input=[{"role": "user", "content": "Who did it?"}], persona_id="marple")
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"marple"}
 
 
 def test_what_cannot_be_judged_says_so(judge: Judge) -> None:

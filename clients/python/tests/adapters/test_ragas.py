@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("ragas", reason="ragas is not installed")
 
@@ -27,4 +27,4 @@ def test_a_batch_is_judged(judge: Judge, asynchronous: bool) -> None:
     assert (first.value, third.value) == (pytest.approx(0.8), pytest.approx(0.2))
     assert first.traces["output"]["task_framing"] == 0.9
     assert (second.value, second.reason) == (None, "internal: as the text wants it")
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"poirot", "marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"poirot", "marple"}

@@ -18,7 +18,7 @@ import pytest
 from prism_judge import InvalidInputError, JudgementError, Persona, Shaping, UnauthenticatedError
 from prism_judge.adapters import trl, verl
 
-from .conftest import Judge
+from .judge import Judge
 
 Expected = Callable[..., float]
 ASKED = [("User", "Coming?")]
@@ -50,7 +50,7 @@ def test_the_reward_is_s_prism(judge: Judge, expected: Expected) -> None:
 
 def test_a_group_is_one_call(judge: Judge) -> None:
     trl.prism_reward(["a"] * 4 + ["b"] * 4, list("stuvwxyz"), persona_id=["poirot"] * 8)
-    calls = judge.asked("/v1/score_group")
+    calls = judge.asked("ScoreGroup")
     assert sorted(len(call["candidates"]) for call in calls) == [4, 4]
     assert {call["lane"] for call in calls} == {"LANE_TRAIN"}
 
@@ -67,7 +67,7 @@ def test_one_empty_reply_among_four_is_one_none(judge: Judge) -> None:
     for rewards in both("prism_reward", ["Coming?"] * 4, ["Yes!", "", "No.", "Maybe."], persona_id="poirot"):
         assert [reward is None for reward in rewards] == [False, True, False, False]
         assert all(isinstance(reward, float) for reward in rewards if reward is not None)
-    for _, body in judge.calls:
+    for body in judge.asked("ScoreGroup"):
         json.dumps(body, allow_nan=False)
         assert all(candidate["response"] for candidate in body["candidates"])
 
@@ -78,7 +78,7 @@ def test_one_empty_reply_among_four_is_one_none(judge: Judge) -> None:
 def test_what_no_judge_could_judge_is_none_and_not_sent(judge: Judge, completion: object) -> None:
     log = Log()
     assert trl.prism_reward(["Coming?"], [completion], persona_id="poirot", **log.arguments()) == [None]
-    assert judge.calls == []
+    assert judge.requests == []
     assert log.columns["prism_error"] == ["invalid_argument"]
 
 
@@ -90,13 +90,13 @@ def test_an_error_inside_a_group_leaves_the_others_alone(judge: Judge, expected:
 
 def test_a_failed_call_leaves_other_prompts_alone(judge: Judge) -> None:
     log = Log()
-    rewards = trl.prism_reward(["a", "b"], ["[0.2 0.4 0.9]", "[status 504]"], persona_id="poirot", **log.arguments())
+    rewards = trl.prism_reward(["a", "b"], ["[0.2 0.4 0.9]", "[status deadline_exceeded]"], persona_id="poirot", **log.arguments())
     assert rewards == [0.5, None]
     assert log.columns["prism_error"] == ["", "deadline_exceeded"]
 
 
 def test_what_is_logged_has_the_same_names_whatever_fails(judge: Judge) -> None:
-    for completion in ("[0.2 0.4 0.9]", "[error deadline_exceeded]", "[status 504]", ""):
+    for completion in ("[0.2 0.4 0.9]", "[error deadline_exceeded]", "[status deadline_exceeded]", ""):
         log = Log()
         trl.prism_reward(["Coming?"], [completion], persona_id="poirot", **log.arguments())
         assert set(log.columns) == COLUMNS
@@ -133,7 +133,7 @@ def test_only_the_text_after_the_thought_is_judged(judge: Judge) -> None:
     thought = "I should be rude, [0 0 0].</think>\n\n[0.2 0.4 0.9]"
     for prefix in ("", "<think>"):
         assert trl.prism_reward(["Coming?"], [prefix + thought], persona_id="poirot") == [0.5]
-    assert {c["response"] for call in judge.asked("/v1/score_group") for c in call["candidates"]} == {"[0.2 0.4 0.9]"}
+    assert {c["response"] for call in judge.asked("ScoreGroup") for c in call["candidates"]} == {"[0.2 0.4 0.9]"}
 
 
 def test_a_thought_that_the_prompt_begins_and_nobody_ends_is_no_reply(judge: Judge) -> None:
@@ -142,7 +142,7 @@ def test_a_thought_that_the_prompt_begins_and_nobody_ends_is_no_reply(judge: Jud
 
 def test_thoughts_can_be_judged_too(judge: Judge) -> None:
     trl.make_reward(persona_id="poirot", thinking="keep")(["Coming?"], ["<think>a</think>b"])
-    assert judge.asked("/v1/score_group")[0]["candidates"][0]["response"] == "<think>a</think>b"
+    assert judge.asked("ScoreGroup")[0]["candidates"][0]["response"] == "<think>a</think>b"
 
 
 def test_counts_that_differ_raise(judge: Judge) -> None:
@@ -150,13 +150,13 @@ def test_counts_that_differ_raise(judge: Judge) -> None:
         trl.prism_reward(["Coming?"], ["Yes!", "No."], persona_id="poirot")
     with pytest.raises(InvalidInputError, match="persona_id: it has 3 values for 2 completions"):
         trl.prism_reward(["Coming?"] * 2, ["Yes!", "No."], persona_id=["poirot"] * 3)
-    assert judge.calls == []
+    assert judge.requests == []
 
 
 def test_no_completions_are_no_rewards(judge: Judge) -> None:
     log = Log()
     assert trl.prism_reward([], [], persona_id=[], **log.arguments()) == []
-    assert judge.calls == []
+    assert judge.requests == []
 
 
 def test_each_row_may_have_its_own_persona(judge: Judge, expected: Expected) -> None:
@@ -167,7 +167,7 @@ def test_each_row_may_have_its_own_persona(judge: Judge, expected: Expected) -> 
 def test_a_persona_may_be_inline(judge: Judge) -> None:
     trl.prism_reward(["Coming?"], ["Yes!"], persona=["An outgoing host."])
     trl.prism_reward(["Coming?"], ["Yes!"], persona=[{"name": "Ann", "description": None, "facts": ["She sails."]}])
-    texts, whole = (call["persona"] for call in judge.asked("/v1/score_group"))
+    texts, whole = (call["persona"] for call in judge.asked("ScoreGroup"))
     assert texts["description"] == "An outgoing host."
     assert (whole["name"], whole["facts"]) == ("Ann", ["She sails."])
 
@@ -175,7 +175,7 @@ def test_a_persona_may_be_inline(judge: Judge) -> None:
 def test_a_row_that_names_nobody_gets_the_default(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRISM_JUDGE_PERSONA", "marple")
     trl.prism_reward(["a", "b"], ["Yes!", "No."], persona_id=["poirot", None])
-    assert {call["persona_id"] for call in judge.asked("/v1/score_group")} == {"poirot", "marple"}
+    assert {call["persona_id"] for call in judge.asked("ScoreGroup")} == {"poirot", "marple"}
 
 
 def test_a_row_that_names_nobody_has_no_reward_without_a_default(judge: Judge) -> None:
@@ -248,7 +248,7 @@ def test_made_rewards_can_be_pickled_and_keep_their_name(judge: Judge) -> None:
     assert pickle.loads(pickle.dumps(made))(["Coming?"], ["[1 1 1]"], **log.arguments()) == [1.0]
     assert made.__name__ == "host_reward"
     assert {column.split("_")[0] for column in log.columns} == {"host"}
-    assert judge.asked("/v1/score_group")[0]["persona"]["description"] == "A host."
+    assert judge.asked("ScoreGroup")[0]["persona"]["description"] == "A host."
 
 
 def test_a_made_reward_does_not_show_its_key() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from prism_judge.adapters.trl import make_reward, prism_areward, prism_reward
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("trl", reason="trl is not installed")
 import torch
@@ -87,7 +87,7 @@ def test_a_trainer_calls_both_kinds_of_reward(
     for step in steps:
         assert step["rewards/prism_reward/mean"] == pytest.approx(step["rewards/prism_areward/mean"])
         assert 0.0 <= step["prism/task_framing"] <= 1.0
-    for body in judge.asked("/v1/score_group"):
+    for body in judge.asked("ScoreGroup"):
         assert body["persona_id"] in ("poirot", "marple")
         assert body["context"] == [{"speaker": "User", "text": "coming tonight"}]
 

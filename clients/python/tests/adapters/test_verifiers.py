@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 vf = pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
 from verifiers.v1.types import AssistantMessage, SystemMessage, UserMessage  # noqa: E402
@@ -52,7 +52,7 @@ def test_a_rollout_is_judged_after_its_dialogue(judge: Judge, expected: Callable
 def test_the_default_persona_is_the_environments(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRISM_JUDGE_PERSONA", "marple")
     score("It was you.")
-    assert {body["persona_id"] for body in judge.asked("/v1/score_group")} == {"marple"}
+    assert {body["persona_id"] for body in judge.asked("ScoreGroup")} == {"marple"}
 
 
 @pytest.mark.parametrize("reply", ["", "[error internal]"])

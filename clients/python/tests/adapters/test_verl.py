@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List
 import numpy as np
 import pytest
 
-from .conftest import Judge
+from .judge import Judge
 
 pytest.importorskip("verl", reason="verl is not installed")
 import torch
