@@ -210,7 +210,7 @@ python-adapters: $(HOSTS:%=python-adapter-%) ## each adapter under its host's re
 
 .PHONY: $(HOSTS:%=python-adapter-%)
 $(HOSTS:%=python-adapter-%): python-adapter-%: $(ADAPTER_VENVS)/%/installed
-	$(ADAPTER_VENVS)/$*/bin/python -m pytest $(ADAPTER_TESTS)/test_$*.py
+	$(ADAPTER_VENVS)/$*/bin/python -m pytest -o filterwarnings=ignore $(ADAPTER_TESTS)/test_$*.py
 
 $(ADAPTER_VENVS)/%/installed: $(ADAPTER_TESTS)/hosts/%.txt
 	$(PYTHON) -m venv $(@D)

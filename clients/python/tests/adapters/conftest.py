@@ -10,12 +10,19 @@ import pytest
 
 from .judge import Judge, evidences
 
+# Hosts that report what they are used for find nobody here.
+for switch in (
+    "DEEPEVAL_TELEMETRY_OPT_OUT",
+    "DO_NOT_TRACK",
+    "HF_HUB_OFFLINE",
+    "MLFLOW_DISABLE_TELEMETRY",
+    "OTEL_SDK_DISABLED",
+    "RAGAS_DO_NOT_TRACK",
+):
+    os.environ[switch] = "true"
+os.environ["OPIK_ANALYTICS_ENABLED"] = "false"
+
 SETTINGS = ("PRISM_JUDGE_API_KEY", "PRISM_JUDGE_PERSONA", "PRISM_JUDGE_TIMEOUT")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # Warnings of the hosts are theirs.
-    config.addinivalue_line("filterwarnings", "default")
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ class Judge(Brain):
         for index, turn in enumerate(message["turns"]):
             if turn["speaker"] == message["agent"]:
                 about = {**message, "context": message["turns"][:index]}
-                results.append({"turn": index, **_result(about, {"response": turn["text"]})})
+                results.append({"turn": index, **_result(about, {"id": str(index), "response": turn["text"]})})
         curves: Dict[str, Dict[int, float]] = {name: {} for name in ("s_prism", *NAMES)}
         for one in results:
             for name, value in _values(one.get("verdict")).items():

@@ -10,8 +10,8 @@ from .judge import Judge
 
 
 @pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "1")
+def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """DeepEval leaves files where it runs."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Dict, Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -20,11 +20,6 @@ GOOD, BAD = "[0.9 0.8 0.7]", "[0.2 0.4 0.3]"
 
 def validator(**arguments: Any) -> PersonaFidelity:
     return PersonaFidelity(**{"persona_id": "poirot", "on_fail": "noop", **arguments})
-
-
-def results(outcome: Any) -> Dict[str, Any]:
-    [summary] = outcome.validation_summaries
-    return summary
 
 
 def test_a_guard_passes_what_is_in_character(judge: Judge) -> None:
@@ -62,7 +57,7 @@ def test_a_streamed_reply_is_judged_once_and_whole(judge: Judge) -> None:
     def stream(*args: Any, **kwargs: Any) -> Iterator[str]:
         yield from ("Patience. ", "I know. ", BAD)
 
-    pieces = list(Guard().use(validator())(stream, stream=True, prompt="Who did it?"))
+    pieces = list(Guard().use(validator())(stream, stream=True, messages=[{"role": "user", "content": "Who did it?"}]))
     assert [body["candidate"]["response"] for body in judge.asked("Check")] == [f"Patience. I know. {BAD}"]
     assert not pieces[-1].validation_passed
 

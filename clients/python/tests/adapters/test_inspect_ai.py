@@ -14,15 +14,17 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 import inspect_ai
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from prism_judge.adapters.inspect_ai import persona_fidelity
 
 
 def run(folder: Path, replies: List[str], metadata: Any = None, **arguments: Any) -> Any:
-    model = get_model(
-        "mockllm/model", custom_outputs=[ModelOutput.from_content("mockllm/model", reply) for reply in replies]
-    )
+    outputs = [ModelOutput.from_content("mockllm/model", reply) for reply in replies]
+    for output in outputs:
+        # The mock model would fetch a tokenizer to count for itself.
+        output.usage = ModelUsage()
+    model = get_model("mockllm/model", custom_outputs=outputs)
     samples = [Sample(input="Who did it?", id=place, metadata=metadata) for place in range(len(replies))]
     task = inspect_ai.Task(dataset=samples, scorer=persona_fidelity(**arguments))
     [log] = inspect_ai.eval(task, model=model, log_dir=str(folder), display="none", max_samples=1)

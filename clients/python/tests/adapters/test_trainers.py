@@ -309,6 +309,7 @@ def test_one_thousand_calls_at_once_come_back_right(judge: Judge, expected: Expe
     assert scores == [expected("Yes!", ASKED, persona_id=f"p{place}") for place in range(1000)]
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_sixty_forks_while_four_threads_judge(judge: Judge, expected: Expected) -> None:
     """No child hangs, dies or gets the answer to another's question."""
     stop = threading.Event()
