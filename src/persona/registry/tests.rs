@@ -326,7 +326,10 @@ proptest! {
         let persona = Persona { name, description, facts, ..Persona::default() };
         let json = serde_json::to_string(&persona).unwrap();
         match persona.profile() {
-            Ok(_) => prop_assert_eq!(&good("x.json", &json).get("x").unwrap().persona, &persona),
+            Ok(_) => {
+                let read = good("x.json", &json);
+                prop_assert_eq!(&read.get("x").unwrap().persona, &persona);
+            }
             Err(_) => prop_assert_eq!(problems("x.json", &json).len(), 1),
         }
     }
