@@ -53,7 +53,7 @@ pub struct Query {
 
 /// Switches that the request sets; the others are as its route has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Overrides {
+pub(super) struct Overrides {
     prompt: Option<bool>,
     markers: Option<bool>,
     end: Option<bool>,
