@@ -7,11 +7,13 @@ LOAD := $(or $(CARGO_TARGET_DIR),target)/release/examples/load
 VENV := .venv
 BUF := $(VENV)/bin/buf
 BUF_VERSION := 1.75.0
+OPENAPI := $(VENV)/bin/openapi-spec-validator
+OPENAPI_VERSION := 0.9.0
 FUZZ := $(VENV)/bin/cargo-fuzz
 FUZZ_VERSION := 0.13.2
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := request template conversation key gguf config cache_value api_keys
+FUZZ_TARGETS := request template conversation key gguf config cache_value api_keys personas
 DATA := ../shared/data/dev
 PEER := scripts/peers/llama_cpp
 # MODEL=... judges with another model, by name or by the path of its GGUF file.
@@ -58,16 +60,32 @@ lint: proto-lint ## formatting, clippy, rustdoc and the wire contract
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --document-private-items
 
 .PHONY: docs
-docs: ## write what docs/ takes from the code: the table of docs/metrics.md
+docs: ## write what docs/ takes from the code: the table of metrics.md, the messages in openapi.json
 	UPDATE_DOCS=1 $(CARGO) test --release --locked --test metrics the_docs_have_the_catalogue
+	UPDATE_DOCS=1 $(CARGO) test --release --locked --lib the_messages_in_the_document
 
 .PHONY: proto-lint
 proto-lint: $(BUF) ## buf lint of proto/
 	$(BUF) lint
 
+.PHONY: openapi-lint
+openapi-lint: $(OPENAPI) ## docs/openapi.json by the validator of the OpenAPI community
+	$(OPENAPI) docs/openapi.json
+
+$(OPENAPI):
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet openapi-spec-validator==$(OPENAPI_VERSION)
+
 $(BUF):
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet buf-bin==$(BUF_VERSION)
+
+.PHONY: page-test
+page-test: model scripts/page/node_modules ## the page at / in headless Chromium (needs Node 20 and Chromium); PICTURES=DIR keeps pictures
+	node scripts/page/check.mjs --binary $(BINARY) $(addprefix --pictures ,$(PICTURES))
+
+scripts/page/node_modules: scripts/page/package-lock.json
+	cd scripts/page && npm ci --silent && touch node_modules
 
 .PHONY: fuzz
 fuzz: $(FUZZ) ## every fuzz target for a minute (FUZZ_SECONDS, FUZZ_TARGETS); what they find lies in fuzz/artifacts
@@ -89,6 +107,10 @@ serve: build ## the gRPC server on 127.0.0.1:50051, with reflection
 .PHONY: bench-quality
 bench-quality: model ## AUC, P-AUC and G-Acc on ../shared/data/dev (FILES="..." MODEL=...)
 	$(BINARY) bench $(addprefix --model ,$(MODEL)) $(FILES)
+
+.PHONY: bench-robustness
+bench-robustness: model ## replies that ask for a good verdict, into docs/robustness.md; about ten minutes
+	$(PYTHON) scripts/robustness.py --binary $(BINARY)
 
 BENCH = $(PYTHON) scripts/bench.py --model $(FILE) --binary $(BINARY) --load $(LOAD) --cargo $(CARGO) $(BENCH_FLAGS)
 

@@ -189,6 +189,24 @@ def api_keys() -> dict[str, bytes]:
     return {"one": key.encode(), "lanes": f'{key}lanes = ["guard", "train"]\n{quota}'.encode(), "none": b"keys = []"}
 
 
+def personas() -> dict[str, bytes]:
+    """Files of personas (docs/personas.md), each behind a byte that chooses its form."""
+    toml, yaml, json, plain = (bytes([form]) for form in range(4))
+    one = b"name = 'Ada'\ndescription = 'Personality: proud'\n[[traits]]\ntrait = 'openness'\npolarity = 'low'\n"
+    card = b'{"spec": "chara_card_v2", "data": {"name": "Bo", "personality": "{{char}} is shy", "tags": ["x"], '
+    said = b'"mes_example": "<START>\\n{{user}}: hi\\n{{char}}: hello\\nagain"}}'
+    return {
+        "one.toml": toml + one,
+        "several.toml": toml + b"[[personas]]\nid = 'a'\nfacts = ['x']\n[[personas]]\nid = 'b'\nfacts = [1]\n",
+        "several.yaml": yaml + b"ada:\n  description: |-\n    Name: Ada\n    Big Five focus: openness = high\nbo: {facts: [no]}\n",
+        "alias.yaml": yaml + b"a: &a {facts: [x]}\nb: *a\nc: {<<: *a}\n",
+        "card.json": json + card + said,
+        "old_card.json": json + b'{"name": "Bo", "description": "<BOT> waits", "first_mes": "hi", "mes_example": ""}',
+        "several.json": json + b'[{"id": "a", "facts": ["x"]}, {"id": "a"}, {"id": "a b"}]',
+        "card.txt": plain + b"Name: Bosun\nPersonality: {{char}} growls\n\nDialogue Style:\nshort\n",
+    }
+
+
 def main() -> None:
     """Write every seed."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "fuzz" / "corpus"
@@ -200,6 +218,7 @@ def main() -> None:
         "gguf": models(),
         "cache_value": cache_values(),
         "api_keys": api_keys(),
+        "personas": personas(),
     }
     for target, files in seeds.items():
         (folder / target).mkdir(parents=True, exist_ok=True)

@@ -17,3 +17,4 @@ pub mod prism;
 pub mod server;
 pub mod service;
 pub mod telemetry;
+mod watched;

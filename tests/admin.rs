@@ -3,13 +3,16 @@
 
 mod support;
 
+use support::cli::binary;
 use support::server::{Server, request, tiny_model};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_tell_how_the_server_stands() {
     let folder = tempfile::tempdir().unwrap();
     let Some(model) = tiny_model(folder.path()) else { return };
-    let server = Server::start(&["--model", model.to_str().unwrap()]).ready().await;
+    let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let mut command = binary(&[&ports, &["--model", model.to_str().unwrap()][..]].concat());
+    let server = Server::of(command.env("RUST_LOG", "info,h2=warn")).ready().await;
     server.judge().await.score(request("Yes! Who else is in?")).await.unwrap();
 
     assert_eq!(server.get("/livez"), (200, "model: ready\nserver: serving\n".to_owned()));
@@ -25,7 +28,9 @@ async fn the_pages_tell_how_the_server_stands() {
     assert_eq!(queue["lanes"]["guard"]["queue_tokens"], 0, "{queue}");
     let (status, settings) = server.get("/configz");
     assert_eq!(status, 200);
-    assert!(settings.contains("drain_timeout_s = 10"), "{settings}");
+    for line in ["drain_timeout_s = 10  # default", "log_level = \"info,h2=warn\"  # environment RUST_LOG"] {
+        assert!(settings.lines().any(|have| have == line), "{line} is not in\n{settings}");
+    }
     let (status, routes) = server.get("/no-such-page");
     assert_eq!(status, 404);
     assert!(routes.contains("/readyz"), "{routes}");

@@ -363,7 +363,9 @@ struct Server {
 
 impl Server {
     async fn start(args: &[&str]) -> Self {
-        let mut command = binary(&[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"], args].concat());
+        let mut command = binary(
+            &[&["serve", "--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off"], args].concat(),
+        );
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (sender, address) = mpsc::channel();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -476,11 +478,51 @@ async fn a_full_disk_is_loud_and_where_records_are_required_no_verdict_goes_out(
     }
 }
 
+#[tokio::test]
+async fn a_file_that_is_deleted_under_the_server_is_loud_and_the_next_records_replay_from_a_new_one() {
+    let Some(desk) = Desk::new() else { return };
+    let [model, audit] = [&desk.model, &desk.audit].map(|path| path.to_str().unwrap());
+    let server = Server::start(&["--model", model, "--audit-file", audit, "--audit-required"]).await;
+    server.score("Before.".to_owned(), pb::Lane::Guard).await.unwrap();
+    std::fs::remove_file(audit).unwrap();
+    let odd = "Aft\u{200b}er\u{202e}.".to_owned();
+    let verdict = server.score(odd, pb::Lane::Guard).await.unwrap();
+    let (status, log) = server.terminate();
+    assert_eq!(status, Some(0));
+    assert!(
+        log.contains("was deleted, moved or replaced by another process after line number 0 with the digest"),
+        "{log}"
+    );
+    assert!(log.contains("2 records written, 0 lost"), "{log}");
+    let replayed = desk.replay(&[]);
+    assert_eq!((replayed.status, replayed.count("equal")), (Some(0), 1), "{}", replayed.report);
+    // What the verdict says of the text is in its record.
+    let told = verdict.warnings.unwrap().response.unwrap();
+    assert_eq!((told.invisible, told.bidi), (1, 1));
+    let line: Value = serde_json::from_str(std::fs::read_to_string(audit).unwrap().trim_end()).unwrap();
+    let recorded = &line["record"]["results"][0]["verdict"]["warnings"]["response"];
+    assert_eq!((&recorded["invisible"], &recorded["bidi"]), (&1.into(), &1.into()), "{line}");
+}
+
 #[test]
 fn wrong_settings_are_told_before_anything_starts() {
     let refused = |flags: &[&str]| -> Output {
         let mut command = binary(
-            &[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", "Cargo.toml"], flags].concat(),
+            &[
+                &[
+                    "serve",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--http-listen",
+                    "off",
+                    "--admin-listen",
+                    "off",
+                    "--model",
+                    "Cargo.toml",
+                ],
+                flags,
+            ]
+            .concat(),
         );
         command.output().unwrap()
     };
@@ -499,13 +541,23 @@ fn wrong_settings_are_told_before_anything_starts() {
     let output = refused(&["--audit-file", "no-such-folder/audit.jsonl"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no-such-folder/audit.jsonl"), "{}", stderr(&output));
-    let empty = binary(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", "Cargo.toml"])
-        .envs(
-            ["FILE", "SAMPLE", "REDACT", "ROTATE_MB", "KEEP", "REQUIRED"]
-                .map(|key| (format!("PRISM_JUDGE_AUDIT_{key}"), "")),
-        )
-        .output()
-        .unwrap();
+    let empty = binary(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "off",
+        "--admin-listen",
+        "off",
+        "--model",
+        "Cargo.toml",
+    ])
+    .envs(
+        ["FILE", "SAMPLE", "REDACT", "ROTATE_MB", "KEEP", "REQUIRED"]
+            .map(|key| (format!("PRISM_JUDGE_AUDIT_{key}"), "")),
+    )
+    .output()
+    .unwrap();
     // An empty variable is none; the next thing that is wrong is the model.
     assert_eq!(empty.status.code(), Some(1), "{}", stderr(&empty));
     assert!(stderr(&empty).contains("Cargo.toml"), "{}", stderr(&empty));

@@ -10,6 +10,7 @@ use prism_judge::server::pb;
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use support::cli::run;
+use support::load::load;
 use support::server::{Server, request, tiny_model};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Status};
@@ -135,6 +136,96 @@ async fn a_tenant_that_has_used_up_its_share_is_told_when_to_come_back_and_other
     // What was judged costs nothing.
     assert!(judge.score(with(&small, request("One."))).await.unwrap().into_inner().verdict.unwrap().cached);
     assert!(judge.score(with(&large, request("Two."))).await.is_ok());
+    // A group that is refused hands nothing out, not even what the cache had of it.
+    let pb::ScoreRequest { persona, context, candidate, .. } = request("One.");
+    let other = pb::Candidate { response: "Three.".into(), ..pb::Candidate::default() };
+    let candidates = candidate.into_iter().chain([other]).collect();
+    let group = pb::ScoreGroupRequest { persona, context, candidates, ..pb::ScoreGroupRequest::default() };
+    let prompt_tokens = || {
+        let (_, metrics) = server.get("/metrics");
+        let line = metrics.lines().find(|line| line.starts_with("prism_judge_prompt_tokens_total")).unwrap();
+        line.to_owned()
+    };
+    let before = prompt_tokens();
+    assert_eq!(judge.score_group(with(&small, group)).await.unwrap_err().code(), Code::ResourceExhausted);
+    assert_eq!(prompt_tokens(), before);
+}
+
+/// Requests that are wrong in a way that can be told without computing, and the fields at fault.
+fn wrong_requests() -> Vec<(pb::ScoreRequest, &'static str)> {
+    let good = || request("Well?");
+    let options = |options: pb::Options| pb::ScoreRequest { options: Some(options), ..good() };
+    let persona = |persona: pb::Persona| pb::ScoreRequest { persona: Some(persona), ..good() };
+    let mut nameless = good();
+    nameless.context[0].speaker.clear();
+    let released = pb::Options {
+        evidence: Some(pb::EvidenceKind::LabelSlot as i32),
+        label_order: Some(pb::LabelOrder::Released as i32),
+        ..pb::Options::default()
+    };
+    let mut without_id = options(released);
+    without_id.candidate.as_mut().unwrap().id.clear();
+    vec![
+        (persona(pb::Persona::default()), "persona"),
+        (
+            persona(pb::Persona { traits: good().persona.unwrap().traits.repeat(2), ..Default::default() }),
+            "persona.traits",
+        ),
+        (
+            persona(pb::Persona { description: "Big Five focus: charm".into(), ..Default::default() }),
+            "persona.description",
+        ),
+        (nameless, "context[0].speaker"),
+        (request(" "), "candidate.response"),
+        (without_id, "candidate.id"),
+        (options(pb::Options { likelihood_t: Some(-1.0), ..pb::Options::default() }), "options.likelihood_t"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_request_is_told_before_its_quota_and_costs_its_tenant_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut entries = String::new();
+    let small = key(&mut entries, &["--tenant", "small"]);
+    entries.push_str("[tenants.small]\ntokens_per_second = 1\nburst_tokens = 10\n");
+    let Some(server) = serve(folder.path(), &entries, &[]).await else { return };
+    let judge = server.judge().await;
+    let wrong_field = async |request: pb::ScoreRequest| {
+        let status = judge.clone().score(with(&small, request)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        status.get_details_bad_request().unwrap().field_violations.remove(0).field
+    };
+    for (request, field) in wrong_requests() {
+        assert_eq!(wrong_field(request).await, field);
+    }
+    // Only its tokens say that this is too long, and the whole group needs them.
+    let mut long = request("Well?");
+    long.context[0].text = "a b ".repeat(15_000);
+    let calibration = Some(pb::Calibration::Contextual as i32);
+    long.options = Some(pb::Options { calibration, ..pb::Options::default() });
+    assert_eq!(wrong_field(long).await, "context");
+    assert!(judge.clone().score(with(&small, request("One."))).await.is_ok(), "nothing was taken");
+    let status = judge.clone().score(with(&small, request("Two."))).await.unwrap_err();
+    assert_eq!(reason(&status), "OVER_QUOTA");
+    for (request, field) in wrong_requests() {
+        assert_eq!(wrong_field(request).await, field, "beyond the quota");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_load_client_shows_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut entries = String::new();
+    let key = key(&mut entries, &["--tenant", "load"]);
+    let Some(server) = serve(folder.path(), &entries, &[]).await else { return };
+    let address = server.address.clone();
+    tokio::task::spawn_blocking(move || {
+        let stream = "rate=max,calls=4,context=5,reply=5";
+        assert_eq!(load(&address, &["--api-key", &key, stream])["codes"], serde_json::json!({"Ok": 4}));
+        assert_eq!(load(&address, &[stream])["codes"], serde_json::json!({"Unauthenticated": 4}));
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

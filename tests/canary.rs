@@ -11,7 +11,9 @@ use std::path::Path;
 
 use collector::Collector;
 use prism_judge::server::pb;
+use serde_json::json;
 use support::cli::{binary, run};
+use support::http::post;
 use support::server::{Server, request, tiny_model};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request};
@@ -151,6 +153,38 @@ async fn everything(server: &Server, key: &str) {
     }
     let (status, _) = server.get(&format!("/{}", CANARIES[9]));
     assert_eq!(status, 404);
+    over_http(server, key);
+}
+
+/// Every kind of request to the HTTP port.
+fn over_http(server: &Server, key: &str) {
+    let bearer = format!("Bearer {key}");
+    let headers = [("authorization", bearer.as_str()), ("x-note", CANARIES[8])];
+    let messages = json!([{"role": CANARIES[2], "content": CANARIES[3]}]);
+    let persona = json!({"description": format!("A person. {}", CANARIES[0]), "facts": [CANARIES[1]]});
+    let reward = json!({"prompt": messages, "response": CANARIES[4], "label": persona});
+    assert_eq!(post(&server.http, "/reward", &headers, &reward).status, 200);
+    let system = json!([{"role": "system", "content": CANARIES[0]}, {"role": "user", "content": CANARIES[3]}]);
+    let litellm = "/beta/litellm_basic_guardrail_api";
+    let before = json!({"input_type": "request", "litellm_call_id": CANARIES[6], "structured_messages": system});
+    let after = json!({"input_type": "response", "litellm_call_id": CANARIES[6], "texts": [CANARIES[4]]});
+    for body in [before, after] {
+        assert_eq!(post(&server.http, litellm, &headers, &body).status, 200);
+    }
+    let wrong = json!({"candidate": {"id": CANARIES[5], "response": CANARIES[4]}, "request_id": CANARIES[6], "lane": CANARIES[0]});
+    for (path, headers, body, status) in [
+        ("/v1/score", &headers[..], wrong, 400),
+        ("/v1/score", &headers, json!({CANARIES[0]: CANARIES[1]}), 400),
+        ("/reward", &headers, json!({"response": CANARIES[4], "label": CANARIES[5]}), 404),
+        (&format!("/reward?{}={}", CANARIES[0], CANARIES[1]), &headers, reward.clone(), 400),
+        (&format!("/{}", CANARIES[9]), &headers, reward.clone(), 404),
+        ("/reward", &[("authorization", CANARIES[7])], reward.clone(), 401),
+        ("/reward", &[headers[0], ("x-timeout-ms", CANARIES[8])], reward.clone(), 400),
+        ("/reward", &[headers[0], ("content-type", CANARIES[8])], reward.clone(), 415),
+    ] {
+        let reply = post(&server.http, path, headers, &body);
+        assert_eq!(reply.status, status, "{path}: {}", reply.body);
+    }
 }
 
 /// A server as loud as it can be, with a key of its own; what was heard of it.
@@ -161,8 +195,19 @@ async fn heard(folder: &Path, model: &Path, log: &[&str]) -> (Heard, String) {
     let keys = folder.join("keys.toml");
     std::fs::write(&keys, made.stdout).unwrap();
     let (model, keys) = (model.to_str().unwrap(), keys.to_str().unwrap());
-    let args =
-        ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--model", model, "--api-keys", keys];
+    let args = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--model",
+        model,
+        "--api-keys",
+        keys,
+    ];
     let more = ["--queue-tokens-train", "2000", "--otlp-endpoint", &*collector.endpoint];
     let mut command = binary(&[&args[..], &more[..], log].concat());
     command.env("RUST_LOG", "trace");

@@ -89,6 +89,17 @@ fn what_holds_is_printed_with_where_it_is_from_and_can_be_fed_back() {
 }
 
 #[test]
+fn the_level_that_rust_log_sets_is_printed_as_the_one_that_holds() {
+    let args = ["serve", "--print-config", "--log-level", "warn"];
+    let printed = stdout(&run_with(&args, &[("RUST_LOG", "info,h2=debug"), ("PRISM_JUDGE_LOG_LEVEL", "error")]));
+    assert!(printed.contains("\nlog_level = \"info,h2=debug\"  # environment RUST_LOG\n"), "{printed}");
+    assert_eq!(printed.matches("log_level").count(), 1, "{printed}");
+    assert!(stdout(&run_with(&args, &[("RUST_LOG", "")])).contains("\nlog_level = \"warn\"  # flag --log-level\n"));
+    let told = refusal(&run_with(&args, &[("RUST_LOG", "loud")]));
+    assert!(told.contains("RUST_LOG is \"loud\": "), "{told}");
+}
+
+#[test]
 fn every_setting_can_be_a_variable() {
     let printed = table(&stdout(&run(&["serve", "--print-config"], b"")));
     let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -181,13 +192,18 @@ fn what_kubernetes_and_the_cache_of_models_need_is_no_wrong_setting() {
 fn a_secret_is_neither_printed_nor_lost_in_silence() {
     let login = "redis://judge:hunter2@host/model.gguf";
     let printed = stdout(&run(&["serve", "--print-config", "--model", login], b""));
-    assert!(printed.contains("redis://judge:[redacted]@host/model.gguf"), "{printed}");
+    assert!(printed.contains("redis://[redacted]@host/model.gguf"), "{printed}");
     assert!(!printed.contains("hunter2"), "{printed}");
-    let redis =
-        [("PRISM_JUDGE_REDIS_URL", "rediss://:hunter2@host:6380/1"), ("PRISM_JUDGE_REDIS_SECRET_FILE", "secret")];
-    let line = "redis_url = \"rediss://:[redacted]@host:6380/1\"  # environment PRISM_JUDGE_REDIS_URL\n";
-    let answer = stdout(&run_with(&["serve", "--print-config"], &redis));
-    assert!(answer.contains(line) && !answer.contains("hunter2"), "{answer}");
+    let redis = |url: &'static str| [("PRISM_JUDGE_REDIS_URL", url), ("PRISM_JUDGE_REDIS_SECRET_FILE", "secret")];
+    for (url, shown) in [
+        ("rediss://hunter2:hunter2@host:6380/1", "rediss://[redacted]@host:6380/1"),
+        ("redis://host?x=hunter2", "redis://host?[redacted]"),
+        ("unix:///run/redis.sock?db=1&user=hunter2&pass=hunter2", "unix:///run/redis.sock?[redacted]"),
+    ] {
+        let line = format!("redis_url = \"{shown}\"  # environment PRISM_JUDGE_REDIS_URL\n");
+        let answer = stdout(&run_with(&["serve", "--print-config"], &redis(url)));
+        assert!(answer.contains(&line) && !answer.contains("hunter2"), "{answer}");
+    }
     let again = File::new(&printed);
     let told = refusal(&run(&["serve", "--config", again.path()], b""));
     assert!(told.contains("model = ") && told.contains("put it in place of [redacted]"), "{told}");

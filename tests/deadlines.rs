@@ -4,24 +4,9 @@
 
 mod support;
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use serde_json::Value;
+use support::load::load;
 use support::server::{Server, tiny_model};
-
-/// The load example, which cargo builds with the tests: it has no timer of its own that could answer for the server.
-fn load(address: &str, args: &[&str]) -> Value {
-    let tests = std::env::current_exe().unwrap();
-    let program: PathBuf = tests.parent().unwrap().parent().unwrap().join("examples/load");
-    let output = Command::new(&program).args(["--address", address, "--json"]).args(args).output();
-    let output = output.unwrap_or_else(|error| {
-        panic!("{}: {error}; build it with `cargo build --release --example load`", program.display())
-    });
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
-    summary["streams"][0].clone()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_with_a_budget_ends_with_its_verdict_or_the_right_code() {

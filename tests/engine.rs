@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use prism_judge::engine::{
@@ -20,7 +21,10 @@ fn decoder(threads: usize) -> Arc<Decoder> {
 const TOKEN: usize = 2 * 2 * 2 * 16 * 4;
 
 fn submit(engine: &Engine, lane: Lane, prompts: &[Prompt]) -> Pending {
-    let work: Work = prompts.iter().cloned().collect();
+    submit_work(engine, lane, prompts.iter().cloned().collect())
+}
+
+fn submit_work(engine: &Engine, lane: Lane, work: Work) -> Pending {
     let permit = engine.admit(lane, work.tokens()).unwrap();
     engine.submit(permit, work, &Cancel::default()).unwrap()
 }
@@ -75,12 +79,12 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
         };
         let engine = Engine::start(decoder(threads), settings).unwrap();
         for _ in 0..12 {
-            // Six callers at once, each with work of one to eight prompts in a lane of its choice.
-            let rounds: Vec<Vec<(Lane, Vec<usize>)>> = (0..6)
+            // Six callers at once, each with work of one to eight prompts in a lane of its choice; half of it remembers.
+            let rounds: Vec<Vec<(Lane, bool, Vec<usize>)>> = (0..6)
                 .map(|_| {
                     let piece = |random: &mut Random| {
                         let some = (0..1 + random.below(8)).map(|_| random.below(prompts.len())).collect();
-                        (Lane::ALL[random.below(3)], some)
+                        (Lane::ALL[random.below(3)], random.below(2) == 0, some)
                     };
                     (0..8).map(|_| piece(&mut random)).collect()
                 })
@@ -91,12 +95,13 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
                     scope.spawn(move || {
                         let pending: Vec<_> = pieces
                             .iter()
-                            .map(|(lane, some)| {
-                                let work: Vec<_> = some.iter().map(|index| prompts[*index].clone()).collect();
-                                submit(engine, *lane, &work)
+                            .map(|(lane, remembers, some)| {
+                                let mut work: Work = some.iter().map(|index| prompts[*index].clone()).collect();
+                                work.remembers = *remembers;
+                                submit_work(engine, *lane, work)
                             })
                             .collect();
-                        for (pending, (_, some)) in pending.into_iter().zip(pieces) {
+                        for (pending, (.., some)) in pending.into_iter().zip(pieces) {
                             for (bits, index) in bits(pending.wait_blocking()).iter().zip(some) {
                                 assert_eq!(bits, &expected[*index], "prompt {index}, {settings:?}");
                             }
@@ -104,7 +109,7 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
                     });
                 }
             });
-            compared += rounds.iter().flatten().map(|(_, some)| some.len()).sum::<usize>();
+            compared += rounds.iter().flatten().map(|(.., some)| some.len()).sum::<usize>();
             let stats = engine.stats();
             assert_eq!(stats.outstanding, [0; 3]);
             assert!(stats.kv_bytes as usize <= settings.kv_bytes, "{stats:?}, {settings:?}");
@@ -114,6 +119,78 @@ fn prompts_get_their_own_bits_beside_any_neighbours_with_any_budget() {
         assert_eq!(stats.evicted_tokens > 0, kv_tokens < 1 << 20, "{stats:?}");
     }
     assert!(compared >= 10_000, "{compared}");
+}
+
+/// What one prompt after the other must compute where all is kept: tokens that are new, and those after which the last
+/// prompt read another token.
+#[derive(Default)]
+struct Kept(HashMap<Vec<u32>, Option<u32>>);
+
+impl Kept {
+    fn computes(&mut self, prompt: &Prompt) -> usize {
+        let Read::Span(span) = &prompt.read else { unreachable!("all prompts read a span") };
+        let mut computed = 0;
+        for at in 0..span.end - 1 {
+            let read = (at + 1 >= span.start).then(|| prompt.ids[at + 1]);
+            match self.0.get_mut(&prompt.ids[..=at]) {
+                Some(last) if read.is_none() || *last == read => {}
+                Some(last) => {
+                    *last = read;
+                    computed += 1;
+                }
+                None => {
+                    self.0.insert(prompt.ids[..=at].to_vec(), read);
+                    computed += 1;
+                }
+            }
+        }
+        computed
+    }
+}
+
+#[test]
+fn what_was_read_before_is_not_computed_again_by_work_that_remembers() {
+    let mut random = Random(41);
+    for chunk_tokens in [3, 16, 256] {
+        let engine = Engine::start(decoder(2), EngineSettings { chunk_tokens, ..EngineSettings::DEFAULT }).unwrap();
+        let judge = |prompt: &Prompt, remembers: bool| {
+            let mut work: Work = [prompt.clone()].into_iter().collect();
+            work.remembers = remembers;
+            let answer = submit_work(&engine, Lane::Train, work).wait_blocking();
+            let computed = answer.as_ref().unwrap()[0].as_ref().unwrap().computed;
+            assert_eq!(bits(answer)[0], alone(&decoder(1), prompt), "{prompt:?}");
+            computed
+        };
+        // A reply after a trunk, closed by a token that is read and never run, sentence by sentence.
+        let trunk: Vec<u32> = (0..40).map(|at| if at == 0 { 9 } else { random.below(160) as u32 }).collect();
+        let reply: Vec<u32> = (0..60).map(|_| random.below(159) as u32).collect();
+        let closed = |end: usize| {
+            let ids = [&trunk[..], &reply[..end], &[159]].concat();
+            Prompt { read: Read::Span(40..ids.len()), ids }
+        };
+        let whole: usize = [9, 30, 31, 60].map(|end| judge(&closed(end), true)).iter().sum();
+        assert_eq!(whole, 100 + 3, "each token once, and the end of each sentence that was not the last once more");
+        assert_eq!(judge(&closed(60), true), 0);
+        assert_eq!(judge(&closed(60), false), 61, "all that is read, from the last token of the trunk on");
+        // Replies that grow and branch, with each other's first words.
+        let mut kept = Kept::default();
+        let mut prompts: Vec<Prompt> = Vec::new();
+        for _ in 0..150 {
+            let mut ids = match random.below(5) {
+                0 => vec![150 + random.below(3) as u32; 6],
+                _ if prompts.is_empty() => vec![150; 4],
+                _ => {
+                    let earlier = &prompts[random.below(prompts.len())].ids;
+                    earlier[..1 + random.below(earlier.len())].to_vec()
+                }
+            };
+            ids.extend((0..1 + random.below(12)).map(|_| random.below(4) as u32));
+            let start = 1 + random.below(ids.len() - 1);
+            let prompt = Prompt { read: Read::Span(start..start + 1 + random.below(ids.len() - start)), ids };
+            assert_eq!(judge(&prompt, true), kept.computes(&prompt), "{prompt:?}");
+            prompts.push(prompt);
+        }
+    }
 }
 
 #[test]

@@ -6,13 +6,14 @@ mod support;
 use prism_judge::server::pb;
 use prism_judge::server::pb::candidate_result::Result as Wire;
 use prism_judge::server::pb::judge_service_client::JudgeServiceClient;
-use support::cli::{run, s_prism, stderr};
-use support::server::Server;
+use support::cli::{json_lines, run, s_prism, stderr};
+use support::server::{Server, request, tiny_model};
 use tonic::transport::Channel;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
+use tonic_types::StatusExt as _;
 
 /// A server of these flags, ready, and a channel to it.
 async fn start(args: &[&str]) -> (Server, JudgeServiceClient<Channel>) {
@@ -143,6 +144,26 @@ async fn options_of_a_request_are_in_its_verdict() {
     assert_eq!((all.judge.as_ref().unwrap().label_order(), orders(&all)), (pb::LabelOrder::All, 6));
     let mass = all.dimensions.unwrap().task_framing.unwrap().label_mass.unwrap();
     assert!((0.0..=1.0).contains(&mass));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trait_that_is_given_twice_is_refused_alike_by_the_command_line_and_over_grpc() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(model) = tiny_model(folder.path()) else { return };
+    let model = model.to_str().unwrap();
+    let expected =
+        "the trait `extraversion` is in persona.traits[0] and again in persona.traits[1]; give each trait once";
+    let target = r#"{"trait":"extraversion","polarity":"high"}"#;
+    let row = format!(r#"{{"id":"a","persona":{{"traits":[{target},{target}]}},"context":[],"response":"Yes!"}}"#);
+    let output = run(&["score", "--model", model], row.as_bytes());
+    assert_eq!(json_lines(&output)[0]["error"]["message"], expected, "{}", stderr(&output));
+    let (_server, mut judge) = start(&["--model", model]).await;
+    let mut twice = request("Yes!");
+    let traits = &mut twice.persona.as_mut().unwrap().traits;
+    traits.extend(traits.clone());
+    let status = judge.score(twice).await.unwrap_err();
+    let violation = status.get_details_bad_request().unwrap().field_violations.remove(0);
+    assert_eq!((violation.field.as_str(), violation.description.as_str()), ("persona.traits", expected));
 }
 
 #[tokio::test]

@@ -12,8 +12,17 @@ use support::server::{Server, request, tiny_model};
 async fn lines(flags: &[&str], rust_log: Option<&str>) -> Option<Vec<Value>> {
     let folder = tempfile::tempdir().unwrap();
     let model = tiny_model(folder.path())?;
-    let args =
-        ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--model", model.to_str().unwrap()];
+    let args = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--model",
+        model.to_str().unwrap(),
+    ];
     let mut command = binary(&[&args, flags].concat());
     command.envs(rust_log.map(|level| ("RUST_LOG", level)));
     let server = Server::of(&mut command).ready().await;

@@ -22,8 +22,17 @@ struct Served {
 impl Served {
     fn start(folder: &Path, variables: &[(&str, &str)]) -> Self {
         let (model, secret) = (folder.join("tiny.gguf"), folder.join("secret"));
-        let mut command =
-            binary(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", model.to_str().unwrap()]);
+        let mut command = binary(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--http-listen",
+            "off",
+            "--admin-listen",
+            "off",
+            "--model",
+            model.to_str().unwrap(),
+        ]);
         command.env("PRISM_JUDGE_REDIS_SECRET_FILE", &secret).envs(variables.iter().copied());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();

@@ -112,7 +112,7 @@ fn a_file_that_is_no_model_is_named_with_the_reason() {
     for command in ["score", "serve"] {
         let mut args = vec![command, "--model", path.to_str().unwrap()];
         if command == "serve" {
-            args.extend(["--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+            args.extend(["--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off"]);
         }
         let output = run(&args, b"");
         assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
@@ -127,7 +127,9 @@ fn a_file_of_wording_that_cannot_be_used_is_a_wrong_setting_of_every_command() {
     std::fs::write(&path, "{{ respnse }}").unwrap();
     // The wording is read first: any file will do as the model.
     let model = ["--model", path.to_str().unwrap()];
-    for command in [&["score"][..], &["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"]] {
+    for command in
+        [&["score"][..], &["serve", "--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off"]]
+    {
         for flag in ["--label-spaces", "--prompt-template"] {
             let output = run(&[command, &[flag, path.to_str().unwrap()], &model].concat(), b"");
             assert_eq!(output.status.code(), Some(64), "{command:?} {flag}: {}", stderr(&output));
@@ -175,7 +177,20 @@ fn nobody_on_standard_error_changes_no_exit_status() {
     for (args, expected) in [
         (vec!["score", "no-such-file.jsonl"], 1),
         (vec!["models", "verify", "smolm2"], 64),
-        (vec!["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--model", "Cargo.toml"], 1),
+        (
+            vec![
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--http-listen",
+                "off",
+                "--admin-listen",
+                "off",
+                "--model",
+                "Cargo.toml",
+            ],
+            1,
+        ),
     ] {
         let status = support::cli::binary(&args).stderr(full()).status().unwrap();
         assert_eq!(status.code(), Some(expected), "{args:?}");
@@ -195,7 +210,10 @@ fn a_budget_of_keys_and_values_that_holds_hardly_a_prompt_is_refused_by_its_flag
     if support::backbone().is_none() {
         return;
     }
-    let output = run(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--kv-cache-mb", "20"], b"");
+    let output = run(
+        &["serve", "--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off", "--kv-cache-mb", "20"],
+        b"",
+    );
     assert_eq!(output.status.code(), Some(64));
     let text = stderr(&output);
     assert!(text.contains("--kv-cache-mb") && text.contains("20 MiB") && text.contains("512 tokens"), "{text}");

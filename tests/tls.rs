@@ -198,7 +198,10 @@ fn wrong_files_are_named_before_a_port_opens() {
         (&["--tls-cert", &none, "--tls-key", &key], "none.pem: No such file"),
     ];
     for (flags, expected) in cases {
-        let output = run(&[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"], flags].concat(), b"");
+        let output = run(
+            &[&["serve", "--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "off"], flags].concat(),
+            b"",
+        );
         assert_eq!(output.status.code(), Some(64), "{flags:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{flags:?}: {}", stderr(&output));
     }
@@ -206,9 +209,12 @@ fn wrong_files_are_named_before_a_port_opens() {
 
 #[test]
 fn an_address_that_others_reach_needs_protection_or_a_decision() {
-    for address in ["0.0.0.0:0", "[::]:0"] {
-        let output = run(&["serve", "--listen", address], b"");
-        assert_eq!(output.status.code(), Some(64));
-        assert!(stderr(&output).contains("--allow-insecure"), "{}", stderr(&output));
+    for flag in ["--listen", "--http-listen"] {
+        for address in ["0.0.0.0:0", "[::]:0"] {
+            let output = run(&["serve", flag, address], b"");
+            assert_eq!(output.status.code(), Some(64));
+            let told = stderr(&output);
+            assert!(told.contains("--allow-insecure") && told.contains(&format!("{flag} {address}")), "{told}");
+        }
     }
 }

@@ -169,3 +169,20 @@ async fn a_collector_that_is_away_costs_spans_and_no_call() {
     server.signal("TERM");
     assert_eq!(server.end().code(), Some(0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_over_http_hangs_under_its_callers_span_too() {
+    let collector = Collector::start().await;
+    let Some((_folder, server)) = serve(&collector.endpoint, &[]).await else { return };
+    let parent = format!("00-{TRACE}-{CALLER}-01");
+    let body = serde_json::json!({"prompt": "Coming?", "response": "Yes!", "label": {"description": "A kind person."}});
+    assert_eq!(support::http::post(&server.http, "/reward", &[("traceparent", &parent)], &body).status, 200);
+    let spans = collector.wait_for(|spans| !named(spans, "ScoreGroup").is_empty()).await;
+    let call = named(&spans, "ScoreGroup")[0];
+    assert_eq!((hex(&call.trace_id).as_str(), hex(&call.parent_span_id).as_str()), (TRACE, CALLER));
+    let told = |key| attribute(call, key).unwrap_or_default();
+    assert_eq!(
+        (told("http.route"), told("rpc.system"), told("prism.candidates")),
+        ("/reward".into(), String::new(), "1".into())
+    );
+}

@@ -12,13 +12,27 @@ use prism_judge::server::MESSAGE_LIMIT;
 use prism_judge::server::pb::judge_service_client::JudgeServiceClient;
 use tokio::net::TcpStream;
 use tonic::body::Body;
+use tonic::codegen::http::HeaderValue;
+use tonic::codegen::http::header::AUTHORIZATION;
 use tonic::codegen::{Service, http};
 
 /// A client over one connection; clones share it.
 pub type Client = JudgeServiceClient<Connection>;
 
-/// Opens `count` connections.
-pub async fn open(address: &str, count: usize) -> Result<Vec<Client>, Box<dyn std::error::Error>> {
+/// The header that shows an API key.
+pub fn bearer(key: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::try_from(format!("Bearer {key}"));
+    let mut value = value.map_err(|_| "it must be a key as `prism-judge keys new` prints it".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Opens `count` connections, whose calls show `key`.
+pub async fn open(
+    address: &str,
+    key: Option<&HeaderValue>,
+    count: usize,
+) -> Result<Vec<Client>, Box<dyn std::error::Error>> {
     let mut clients = Vec::new();
     for _ in 0..count {
         let stream = TcpStream::connect(address).await.map_err(|error| format!("{address}: {error}"))?;
@@ -26,7 +40,7 @@ pub async fn open(address: &str, count: usize) -> Result<Vec<Client>, Box<dyn st
         let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         let origin = format!("http://{address}").parse()?;
-        let client = JudgeServiceClient::with_origin(Connection(sender), origin);
+        let client = JudgeServiceClient::with_origin(Connection { sender, key: key.cloned() }, origin);
         clients.push(client.max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT));
     }
     Ok(clients)
@@ -34,7 +48,10 @@ pub async fn open(address: &str, count: usize) -> Result<Vec<Client>, Box<dyn st
 
 /// One HTTP/2 connection.
 #[derive(Clone)]
-pub struct Connection(SendRequest<Body>);
+pub struct Connection {
+    sender: SendRequest<Body>,
+    key: Option<HeaderValue>,
+}
 
 impl Service<http::Request<Body>> for Connection {
     type Response = http::Response<hyper::body::Incoming>;
@@ -42,10 +59,11 @@ impl Service<http::Request<Body>> for Connection {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        self.sender.poll_ready(context)
     }
 
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(self.0.send_request(request))
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        request.headers_mut().extend(self.key.clone().map(|key| (AUTHORIZATION, key)));
+        Box::pin(self.sender.send_request(request))
     }
 }

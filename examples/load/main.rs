@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use tonic::codegen::http::HeaderValue;
 
 use stream::Stream;
 
@@ -28,6 +29,7 @@ Examples:
   load rate=1,lane=guard rate=0.1,lane=train,candidates=64,start=20
                                         a burst of training after 20 s
   load rate=50,deadline=5-200 --pid 4711 --json > result.json
+  load rate=5,lane=guard --api-key KEY   a server that has --api-keys
 
 Keys of a stream (all optional):
   name, lane=guard|train|batch, cache=use|refresh|off
@@ -50,6 +52,9 @@ struct Args {
     /// The server.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051")]
     address: String,
+    /// Show this key, one of the server's `--api-keys`. Other users of this machine can see it: make one for the test.
+    #[arg(long, value_name = "KEY", value_parser = connection::bearer)]
+    api_key: Option<HeaderValue>,
     /// How long calls are sent, in seconds.
     #[arg(long, default_value_t = 30.0)]
     seconds: f64,
@@ -90,7 +95,7 @@ async fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let mut logs = Vec::new();
     let mut prepared = Vec::new();
     for (index, stream) in streams.iter().enumerate() {
-        let connections = connection::open(&args.address, stream.connections).await?;
+        let connections = connection::open(&args.address, args.api_key.as_ref(), stream.connections).await?;
         let log = calls::Log::default();
         logs.push(log.clone());
         prepared.push((traffic::Traffic::new(stream.clone(), args.seed ^ (index as u64) << 32), connections, log));

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use prism_judge::prism::{
     Calibration, EvidenceKind, LabelOrder, LabelSpaces, Layout, LikelihoodScale, Options, PromptTemplate, plan,
 };
-use prism_judge::server::convert::{self, Violations, Wire};
+use prism_judge::server::convert::{self, Violations, Who, Wire};
 use prism_judge::server::{MESSAGE_LIMIT, pb};
 use prost::Message as _;
 
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     convert::request_id(&request.request_id, &mut violations);
     let candidates = convert::candidates(request.candidates, MESSAGE_LIMIT, &mut violations);
     let wire = Wire {
-        persona: request.persona,
+        who: Who::Inline(request.persona),
         context: request.context,
         options: request.options,
         lane: request.lane,

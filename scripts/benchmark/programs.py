@@ -96,7 +96,8 @@ class Server:
     """`prism-judge serve` on a free port of the loopback; its log goes to `log`."""
 
     def __init__(self, binary: list[str], log: Path, *flags: str) -> None:
-        self.command = [*binary, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", *flags]
+        ports = ["--listen", "127.0.0.1:0", "--http-listen", "off", "--admin-listen", "127.0.0.1:0"]
+        self.command = [*binary, "serve", *ports, *flags]
         self.log = log
         self.address = ""
         self._process: subprocess.Popen[str] | None = None

@@ -1,4 +1,4 @@
-"""Where results go: target/bench/NAME.json, and the block NAME of docs/performance.md."""
+"""Where results go: target/bench/NAME.json, and the block NAME of a page, docs/performance.md if no other is named."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The commit that was measured; `+` if the tree holds changes besides the page itself."""
+    """The commit that was measured; `+` if the tree holds changes besides the pages themselves."""
     git = ["git", "-C", str(ROOT)]
     short = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    changed = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/performance.md"]
+    changed = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/performance.md", ":!docs/robustness.md"]
     dirty = subprocess.run(changed, capture_output=True, text=True, check=False).stdout.strip()
     return (short.stdout.strip() or "unknown") + ("+" if dirty else "")
 
@@ -93,7 +93,7 @@ def load() -> float:
     return round(os.getloadavg()[0], 2)
 
 
-def publish(name: str, command: str, result: Json, text: str) -> None:
+def publish(name: str, command: str, result: Json, text: str, page: Path = PAGE) -> None:
     """Save `result` and replace the block `name` of the page by `text`, with when, what and where."""
     stamp = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "commit": commit(), "machine": machine()}
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -102,14 +102,14 @@ def publish(name: str, command: str, result: Json, text: str) -> None:
     foot = f"`{command}`, {stamp['date']}, commit {stamp['commit']}, {stamp['machine']}"
     if "load_before" in result:
         foot += f", load before {result['load_before']}"
-    replace_block(name, f"{text.strip()}\n\n{foot}.")
+    replace_block(page, name, f"{text.strip()}\n\n{foot}.")
 
 
-def replace_block(name: str, text: str) -> None:
-    """Put `text` between the markers of block `name`."""
-    page = PAGE.read_text(encoding="utf-8")
+def replace_block(path: Path, name: str, text: str) -> None:
+    """Put `text` between the markers of block `name` of a page."""
+    page = path.read_text(encoding="utf-8")
     start, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
     if page.count(start) != 1 or page.count(end) != 1 or page.index(start) > page.index(end):
-        raise MeasurementError(f"{PAGE.name} needs exactly one block {start} ... {end}")
+        raise MeasurementError(f"{path.name} needs exactly one block {start} ... {end}")
     head, tail = page.split(start)[0], page.split(end)[1]
-    PAGE.write_text(f"{head}{start}\n{text}\n{end}{tail}", encoding="utf-8")
+    path.write_text(f"{head}{start}\n{text}\n{end}{tail}", encoding="utf-8")

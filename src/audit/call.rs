@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskedOptions, EffectiveOptions, Real, Redact, SCHEMA, Text, processor};
+use super::{AskedOptions, EffectiveOptions, Real, Redact, SCHEMA, ShapingRecord, Text, processor};
 use crate::digest::Digest;
 use crate::numerics::Numerics;
 use crate::persona::{Persona, TraitTarget};
 use crate::prism::{
-    Candidate, Dimension, DimensionVerdict, DimensionVerdicts, Group, Label, TokenCounts, Turn, Verdict,
+    Candidate, Dimension, DimensionVerdict, DimensionVerdicts, Group, Label, TextWarnings, TokenCounts, Turn, Verdict,
 };
 use crate::service::{CacheControl, ErrorCode, Finished, JudgeError, Lane};
 
@@ -31,6 +31,9 @@ pub struct CallRecord {
     pub asked: AskedOptions,
     pub options: EffectiveOptions,
     pub judge: JudgeRecord,
+    /// How rewards were made of the verdicts; None: none were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<ShapingRecord>,
     /// Why the call as a whole has no results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord>,
@@ -78,6 +81,9 @@ pub struct TurnRecord {
 pub struct CandidateRecord {
     pub id: Text,
     pub response: Text,
+    /// A turn of a dialogue: so many turns of the context come before it. None: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<usize>,
 }
 
 /// What judged. The options are part of it too, and stand beside it.
@@ -96,8 +102,12 @@ pub struct ResultRecord {
     pub id: Text,
     #[serde(flatten)]
     pub outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<Real>,
 }
 
+// Nearly all are verdicts: a box for each would cost more than the room of the few errors.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -113,6 +123,9 @@ pub struct VerdictRecord {
     pub weakest_dimension: Dimension,
     pub tokens: TokenCounts,
     pub cached: bool,
+    /// What is odd about the texts. No replay compares it; None in a line that was written before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<TextWarnings>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -155,10 +168,12 @@ impl CallRecord {
                     Ok(verdict) => Outcome::Verdict(verdict.into()),
                     Err(error) => Outcome::Error(failed(error)),
                 };
-                let results = candidates.iter().zip(results);
-                let result = |(candidate, result): (&Candidate, _)| ResultRecord {
+                let rewards = finished.shaping.map_or(vec![None; results.len()], |shaping| shaping.rewards(results));
+                let results = candidates.iter().zip(results).zip(rewards);
+                let result = |((candidate, result), reward): ((&Candidate, _), Option<f64>)| ResultRecord {
                     id: id(&candidate.id),
                     outcome: outcome(result),
+                    reward: reward.map(Real),
                 };
                 (None, results.map(result).collect())
             }
@@ -186,7 +201,12 @@ impl CallRecord {
                 .collect(),
             candidates: candidates
                 .iter()
-                .map(|candidate| CandidateRecord { id: id(&candidate.id), response: text(&candidate.response) })
+                .enumerate()
+                .map(|(index, candidate)| CandidateRecord {
+                    id: id(&candidate.id),
+                    response: text(&candidate.response),
+                    after: finished.after.as_ref().and_then(|after| after.get(index).copied()),
+                })
                 .collect(),
             asked: finished.overrides.into(),
             options: finished.options.into(),
@@ -198,9 +218,16 @@ impl CallRecord {
                 numerics: judge.numerics,
                 answer_slot: finished.answer_slot.map(str::to_owned),
             },
+            shaping: finished.shaping.map(ShapingRecord::from),
             error,
             results,
         }
+    }
+
+    /// In a dialogue, for each candidate how many turns of the context come before it.
+    pub fn after(&self) -> Option<Vec<usize>> {
+        let turns = self.candidates.iter().map(|candidate| candidate.after);
+        turns.collect::<Option<Vec<usize>>>().filter(|turns| !turns.is_empty())
     }
 
     /// What was judged; None in a redacted record.
@@ -255,6 +282,7 @@ impl From<&Verdict> for VerdictRecord {
             weakest_dimension: verdict.weakest_dimension,
             tokens: verdict.tokens,
             cached: verdict.cached,
+            warnings: Some(verdict.warnings),
         }
     }
 }

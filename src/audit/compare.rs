@@ -21,7 +21,7 @@ pub struct Difference {
 }
 
 /// The fields in which two verdicts of one candidate differ. What belongs to one call alone, computed tokens and whether
-/// it came from the cache, does not count.
+/// it came from the cache, does not count, nor do the counts of odd characters, which led to no number.
 pub(super) fn differences(
     candidate: (usize, &str),
     recorded: &VerdictRecord,
@@ -35,6 +35,13 @@ pub(super) fn differences(
     found.text("weakest_dimension", recorded.weakest_dimension.name(), replayed.weakest_dimension.name());
     found.text("tokens.prompt", &recorded.tokens.prompt.to_string(), &replayed.tokens.prompt.to_string());
     found.all
+}
+
+/// What differs about the rewards of one candidate.
+pub(super) fn reward(candidate: (usize, &str), recorded: Option<Real>, replayed: Option<Real>) -> Option<Difference> {
+    let mut found = Found { candidate, all: Vec::new() };
+    found.optional("reward", recorded, replayed);
+    found.all.pop()
 }
 
 struct Found<'a> {
@@ -52,14 +59,7 @@ impl Found<'_> {
         ] {
             self.number(&format!("dimensions.{name}.{field}"), of(recorded), of(replayed));
         }
-        let field = format!("dimensions.{name}.label_mass");
-        match (recorded.label_mass, replayed.label_mass) {
-            (Some(recorded), Some(replayed)) => self.number(&field, recorded, replayed),
-            (recorded, replayed) => {
-                let shown = |mass: Option<Real>| mass.map_or("none".to_owned(), |mass| mass.to_string());
-                self.text(&field, &shown(recorded), &shown(replayed));
-            }
-        }
+        self.optional(&format!("dimensions.{name}.label_mass"), recorded.label_mass, replayed.label_mass);
         let orders = |orders: &[[Label; 3]]| {
             orders.iter().map(|order| order.map(Label::name).join(" ")).collect::<Vec<_>>().join(", ")
         };
@@ -70,6 +70,16 @@ impl Found<'_> {
     fn number(&mut self, field: &str, recorded: Real, replayed: Real) {
         if recorded != replayed {
             self.push(field, recorded.to_string(), replayed.to_string(), Some(recorded.ulps(replayed)));
+        }
+    }
+
+    fn optional(&mut self, field: &str, recorded: Option<Real>, replayed: Option<Real>) {
+        match (recorded, replayed) {
+            (Some(recorded), Some(replayed)) => self.number(field, recorded, replayed),
+            (recorded, replayed) => {
+                let shown = |number: Option<Real>| number.map_or("none".to_owned(), |number| number.to_string());
+                self.text(field, &shown(recorded), &shown(replayed));
+            }
         }
     }
 
@@ -89,7 +99,7 @@ impl Found<'_> {
 mod tests {
     use super::*;
     use crate::audit::call::DimensionRecords;
-    use crate::prism::TokenCounts;
+    use crate::prism::{TextCounts, TextWarnings, TokenCounts};
 
     fn verdict() -> VerdictRecord {
         let dimension = DimensionRecord {
@@ -110,13 +120,36 @@ mod tests {
             weakest_dimension: Dimension::TaskFraming,
             tokens: TokenCounts { prompt: 9, computed: 3 },
             cached: false,
+            warnings: Some(TextWarnings::default()),
         }
     }
 
     #[test]
-    fn what_belongs_to_one_call_alone_makes_no_difference() {
+    fn what_belongs_to_one_call_alone_and_what_led_to_no_number_makes_no_difference() {
         let tokens = TokenCounts { prompt: 9, computed: 0 };
-        assert_eq!(differences((0, "a"), &verdict(), &VerdictRecord { tokens, cached: true, ..verdict() }), []);
+        let response = TextCounts { bidi: 1, ..TextCounts::default() };
+        let odd = TextWarnings { response, ..TextWarnings::default() };
+        for warnings in [None, Some(odd)] {
+            let other = VerdictRecord { tokens, cached: true, warnings, ..verdict() };
+            assert_eq!(differences((0, "a"), &verdict(), &other), []);
+        }
+    }
+
+    #[test]
+    fn a_reward_is_compared_bit_by_bit() {
+        let found = |recorded, replayed| {
+            let found = reward((3, "a"), recorded, replayed);
+            found.map(|found| (found.field, found.recorded, found.replayed, found.ulps))
+        };
+        let half = || Some(Real(0.5));
+        assert_eq!(found(None, None), None);
+        assert_eq!(found(half(), half()), None);
+        let told = ("0.5 (3fe0000000000000)".to_owned(), "0.5000000000000001 (3fe0000000000001)".to_owned());
+        assert_eq!(
+            found(half(), Some(Real(0.5_f64.next_up()))),
+            Some(("reward".to_owned(), told.0.clone(), told.1, Some(1)))
+        );
+        assert_eq!(found(half(), None), Some(("reward".to_owned(), told.0, "none".to_owned(), None)));
     }
 
     #[test]

@@ -72,6 +72,26 @@ impl AuditFile {
         Ok((opened, last))
     }
 
+    /// Opens what is at the path now, if that is no longer this file because another process deleted, moved or replaced
+    /// it; where nothing is, a new file. Whether it did.
+    pub fn follow_path(&mut self) -> io::Result<bool> {
+        if !self.regular {
+            return Ok(false);
+        }
+        let id = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
+        match fs::metadata(&self.path) {
+            Ok(there) if id(&there) == id(&self.file.metadata()?) => return Ok(false),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+        // The line that the next one follows is still the last one of the file that has gone.
+        (*self, _) = Self::open(&self.path, self.rotation).map_err(|error| match error {
+            AuditError::Open { source, .. } => source,
+            other => io::Error::other(other),
+        })?;
+        Ok(true)
+    }
+
     /// Writes whole lines. If it fails none of them counts, and what was written of them is cut off again.
     pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.torn {
@@ -79,16 +99,16 @@ impl AuditFile {
             self.length += 1;
             self.torn = false;
         }
-        match self.file.write_all(lines) {
-            Ok(()) => {
-                self.length += lines.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                self.torn = !self.regular || self.file.set_len(self.length).is_err();
-                Err(error)
-            }
+        if let Err(error) = self.file.write_all(lines) {
+            self.torn = !self.regular || self.file.set_len(self.length).is_err();
+            return Err(error);
         }
+        // The path may have been left since it was looked at; what no path leads to is lost.
+        if self.regular && self.file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other("it was deleted while it was written to"));
+        }
+        self.length += lines.len() as u64;
+        Ok(())
     }
 
     /// Sets the file aside and starts a new one if `coming` bytes would make it too large. Whether it did.

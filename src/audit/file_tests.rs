@@ -127,6 +127,51 @@ fn one_process_alone_may_write_and_only_its_user_may_read() {
 }
 
 #[test]
+fn a_file_that_another_process_takes_away_is_noticed_and_the_chain_goes_on_in_what_is_there_now() {
+    type Take = fn(&Path, &Path);
+    let ways: [(&str, Take); 3] = [
+        ("deleted", |path, _| fs::remove_file(path).unwrap()),
+        ("moved", |path, other| fs::rename(path, other).unwrap()),
+        ("replaced", |path, other| {
+            fs::write(other, "").unwrap();
+            fs::rename(other, path).unwrap();
+        }),
+    ];
+    for (way, take) in ways {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let (mut file, mut last) = AuditFile::open(&path, NEVER).unwrap();
+        file.write(&line(0, &mut last)).unwrap();
+        let before = last.unwrap();
+        assert!(!file.follow_path().unwrap(), "{way}");
+        take(&path, &folder.path().join("other"));
+        assert!(file.follow_path().unwrap() && !file.follow_path().unwrap(), "{way}");
+        file.write(&line(1, &mut last)).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(open_line(text.trim_end()).unwrap().prev, Some(before.digest), "{way}");
+        assert!(matches!(AuditFile::open(&path, NEVER), Err(AuditError::InUse(_))), "{way}");
+    }
+}
+
+#[test]
+fn lines_that_no_path_leads_to_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (mut file, mut last) = AuditFile::open(&path, NEVER).unwrap();
+    let lines = line(0, &mut last);
+    file.write(&lines).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(file.write(&lines).is_err());
+    // Nothing can be opened in its place: the next attempt may be luckier.
+    fs::create_dir(&path).unwrap();
+    assert!(file.follow_path().is_err());
+    fs::remove_dir(&path).unwrap();
+    assert!(file.follow_path().unwrap());
+    file.write(&lines).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), lines);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error_of_every_write() {
     let (mut file, _) = AuditFile::open(Path::new("/dev/full"), NEVER).unwrap();

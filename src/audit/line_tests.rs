@@ -50,22 +50,34 @@ fn judge() -> Provenance {
     }
 }
 
+fn counts() -> impl Strategy<Value = TextCounts> {
+    any::<[u64; 4]>().prop_map(|[control, bidi, invisible, special_tokens]| TextCounts {
+        control,
+        bidi,
+        invisible,
+        special_tokens,
+    })
+}
+
 fn result() -> impl Strategy<Value = Result<Verdict, JudgeError>> {
-    let verdict = (text(), number(), [dimension(), dimension(), dimension()], any::<[u64; 2]>(), any::<bool>())
-        .prop_map(
-            |(id, s_prism, [task_framing, interpersonal_stance, linguistic_style], [prompt, computed], cached)| {
-                Ok(Verdict {
-                    id,
-                    s_prism,
-                    dimensions: DimensionVerdicts { task_framing, interpersonal_stance, linguistic_style },
-                    weakest_dimension: Dimension::LinguisticStyle,
-                    judge: judge(),
-                    tokens: TokenCounts { prompt, computed },
-                    cached,
-                    warnings: TextWarnings::default(),
-                })
-            },
-        );
+    let dimensions =
+        [dimension(), dimension(), dimension()].prop_map(|[task_framing, interpersonal_stance, linguistic_style]| {
+            DimensionVerdicts { task_framing, interpersonal_stance, linguistic_style }
+        });
+    let verdict = (text(), number(), dimensions, any::<[u64; 2]>(), any::<bool>(), [counts(), counts()]).prop_map(
+        |(id, s_prism, dimensions, [prompt, computed], cached, [response, request])| {
+            Ok(Verdict {
+                id,
+                s_prism,
+                dimensions,
+                weakest_dimension: Dimension::LinguisticStyle,
+                judge: judge(),
+                tokens: TokenCounts { prompt, computed },
+                cached,
+                warnings: TextWarnings { response, request },
+            })
+        },
+    );
     prop_oneof![verdict, error().prop_map(Err)]
 }
 
@@ -85,11 +97,26 @@ fn finished() -> impl Strategy<Value = Finished> {
     let turns = vec((text(), text()).prop_map(|(speaker, text)| Turn { speaker, text }), 0..3);
     let candidates = vec((text(), text(), result()), 0..4);
     let whole = option::of(error());
+    let after = any::<bool>();
+    let shaping = option::of((0.1..9.0f64, select(vec![Aggregation::Mean, Aggregation::Min]), any::<bool>()).prop_map(
+        |(weight, aggregation, z)| {
+            Shaping::new([weight, 1.0 / 3.0, 0.0], aggregation, RewardSignal::Margin, z).unwrap()
+        },
+    ));
     let options = (number(), number(), option::of(number()), option::of(any::<bool>()));
-    (persona, turns, candidates, whole, options, [text(), text()]).prop_map(
-        |(persona, context, candidates, whole, (t, b, asked, persona_block), [request_id, tenant])| {
+    (persona, turns, candidates, whole, options, [text(), text()], (after, shaping)).prop_map(
+        |(
+            persona,
+            context,
+            candidates,
+            whole,
+            (t, b, asked, persona_block),
+            [request_id, tenant],
+            (after, shaping),
+        )| {
             let (candidates, results): (Vec<_>, Vec<_>) =
                 candidates.into_iter().map(|(id, response, result)| (Candidate { id, response }, result)).unzip();
+            let after = after.then(|| vec![context.len(); candidates.len()].into());
             Finished {
                 request_id,
                 tenant,
@@ -97,6 +124,7 @@ fn finished() -> impl Strategy<Value = Finished> {
                 lane: Lane::Guard,
                 cache: CacheControl::Refresh,
                 group: Arc::new(Group { persona, context, candidates }),
+                after,
                 overrides: OptionOverrides { likelihood_t: asked, persona_block, ..OptionOverrides::default() },
                 options: Options {
                     evidence: EvidenceKind::LabelSlot,
@@ -108,6 +136,7 @@ fn finished() -> impl Strategy<Value = Finished> {
                 },
                 judge: judge(),
                 answer_slot: [" A", " B", " C"],
+                shaping,
                 scored: whole.map_or(Ok(results), Err),
             }
         },
@@ -134,6 +163,10 @@ proptest! {
     ) {
         let record = CallRecord::new(&finished, "2026-11-30T04:00:00.000000Z".to_owned(), sample, redact);
         let group = record.group();
+        let after = finished.after.as_deref().filter(|after| !after.is_empty());
+        let recorded = record.after();
+        prop_assert_eq!(recorded.as_deref(), after);
+        prop_assert_eq!(record.shaping.map(Shaping::try_from), finished.shaping.map(Ok));
         match redact {
             Redact::None => prop_assert_eq!(group.as_ref(), Some(&*finished.group)),
             Redact::Text | Redact::All => prop_assert_eq!(group, None),
@@ -217,8 +250,8 @@ fn a_record_of_a_later_schema_is_named_and_one_without_its_fields_too() {
         seal(record, None, &mut lines);
         String::from_utf8(lines).unwrap().trim_end().to_owned()
     };
-    let later = sealed(r#"{"kind":"call","schema":2,"new":true}"#);
-    assert_eq!(open_line(&later), Err(Damage::Schema(2)));
+    let later = sealed(r#"{"kind":"call","schema":3,"new":true}"#);
+    assert_eq!(open_line(&later), Err(Damage::Schema(3)));
     let poor = sealed(r#"{"kind":"call","schema":1}"#);
     assert!(matches!(open_line(&poor), Err(Damage::Unreadable(message)) if message.contains("missing field")));
 }

@@ -22,7 +22,7 @@ pub use compare::Difference;
 pub use counts::AuditCounts;
 pub use file::{Rotation, in_order};
 pub use line::{Damage, Line, Link, open_line, seal};
-pub use options::{AskedOptions, EffectiveOptions};
+pub use options::{AskedOptions, EffectiveOptions, ShapingRecord, WeightsRecord};
 pub use processor::processor;
 pub use real::Real;
 pub use record::{Gap, Record, SCHEMA};

@@ -1,9 +1,12 @@
-//! The options of a call in a record: as asked for, and as they were in force.
+//! The options of a call in a record: as asked for, and as they were in force; and how its rewards were made.
 
 use serde::{Deserialize, Serialize};
 
 use super::Real;
-use crate::prism::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
+use crate::prism::{
+    Aggregation, Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options, RewardSignal, Shaping,
+    ShapingError,
+};
 use crate::service::OptionOverrides;
 
 /// What the caller set; null for the rest.
@@ -28,6 +31,45 @@ pub struct EffectiveOptions {
     pub persona_block: bool,
     pub likelihood_t: Real,
     pub likelihood_b: Real,
+}
+
+/// How rewards were made of verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShapingRecord {
+    pub weights: WeightsRecord,
+    pub aggregation: Aggregation,
+    pub signal: RewardSignal,
+    pub group_z_score: bool,
+}
+
+/// A weight for each dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WeightsRecord {
+    pub task_framing: Real,
+    pub interpersonal_stance: Real,
+    pub linguistic_style: Real,
+}
+
+impl From<Shaping> for ShapingRecord {
+    fn from(shaping: Shaping) -> Self {
+        let [task_framing, interpersonal_stance, linguistic_style] = shaping.weights().map(Real);
+        Self {
+            weights: WeightsRecord { task_framing, interpersonal_stance, linguistic_style },
+            aggregation: shaping.aggregation(),
+            signal: shaping.signal(),
+            group_z_score: shaping.group_z_score(),
+        }
+    }
+}
+
+impl TryFrom<ShapingRecord> for Shaping {
+    type Error = ShapingError;
+
+    fn try_from(record: ShapingRecord) -> Result<Self, ShapingError> {
+        let WeightsRecord { task_framing, interpersonal_stance, linguistic_style } = record.weights;
+        let weights = [task_framing, interpersonal_stance, linguistic_style].map(|weight| weight.0);
+        Self::new(weights, record.aggregation, record.signal, record.group_z_score)
+    }
 }
 
 impl From<OptionOverrides> for AskedOptions {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::CallRecord;
 
 /// Changes whenever a field comes to mean something else, or one that a replay needs is added.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::Difference;
-use super::call::{CallRecord, ErrorRecord, Outcome, VerdictRecord};
-use super::compare::differences;
-use crate::prism::{Options, Provenance, Verdict};
+use super::call::{CallRecord, ErrorRecord, Outcome, ResultRecord, VerdictRecord};
+use super::compare::{differences, reward};
+use super::{Difference, Real};
+use crate::prism::{Options, Provenance, Shaping, Verdict};
 use crate::service::{CacheControl, Call, Cancel, ErrorCode, Judge, JudgeError, Lane, OptionOverrides, Scored};
 
 /// What became of a recorded call.
@@ -67,7 +67,11 @@ pub fn replay(judge: &Judge, record: &CallRecord, cancel: &Cancel) -> Result<Rep
     }
     let Some(group) = record.group() else { return Ok(Replay::Redacted) };
     let call = Call { lane: Lane::Batch, cache: CacheControl::Off, cancel: cancel.clone(), ..Call::default() };
-    let scored = judge.score_blocking(&group, &OptionOverrides::from(options), &call);
+    let overrides = OptionOverrides::from(options);
+    let scored = match record.after() {
+        None => judge.score_blocking(&group, &overrides, &call),
+        Some(after) => judge.score_after_blocking(&group, after, &overrides, &call),
+    };
     cancel.check()?;
     Ok(Replay::Made(compare(record, scored)))
 }
@@ -81,6 +85,7 @@ fn comes_again(code: ErrorCode) -> bool {
         | ErrorCode::Overloaded
         | ErrorCode::OverQuota
         | ErrorCode::Unavailable
+        | ErrorCode::NotFound
         | ErrorCode::Internal => false,
     }
 }
@@ -116,9 +121,16 @@ fn compare(record: &CallRecord, scored: Scored) -> Made {
             whole(format!("{} results", record.results.len()), format!("{} results", results.len()))
         }
         (None, Ok(results)) => {
+            let shaping = match record.shaping.map(Shaping::try_from).transpose() {
+                Ok(shaping) => shaping,
+                // The server would have refused it.
+                Err(error) => return whole("rewards".to_owned(), format!("{}: {error}", error.field())),
+            };
+            let rewards = shaping.map_or(vec![None; results.len()], |shaping| shaping.rewards(&results));
             let mut made = Made::default();
-            for (index, (recorded, replayed)) in record.results.iter().zip(&results).enumerate() {
-                made.candidate((index, &recorded.id.shown()), &recorded.outcome, replayed);
+            for (index, ((recorded, replayed), reward)) in record.results.iter().zip(&results).zip(rewards).enumerate()
+            {
+                made.candidate(index, recorded, (replayed, reward));
             }
             Made { results, ..made }
         }
@@ -126,10 +138,18 @@ fn compare(record: &CallRecord, scored: Scored) -> Made {
 }
 
 impl Made {
-    fn candidate(&mut self, (index, id): (usize, &str), recorded: &Outcome, replayed: &Result<Verdict, JudgeError>) {
-        let mut found = match (recorded, replayed) {
-            (Outcome::Verdict(recorded), Ok(replayed)) => {
-                differences((index, id), recorded, &VerdictRecord::from(replayed))
+    fn candidate(
+        &mut self,
+        index: usize,
+        recorded: &ResultRecord,
+        (replayed, reward_now): (&Result<Verdict, JudgeError>, Option<f64>),
+    ) {
+        let id = recorded.id.shown();
+        let mut found = match (&recorded.outcome, replayed) {
+            (Outcome::Verdict(verdict), Ok(replayed)) => {
+                let mut found = differences((index, &id), verdict, &VerdictRecord::from(replayed));
+                found.extend(reward((index, &id), recorded.reward, reward_now.map(Real)));
+                found
             }
             (Outcome::Error(recorded), _) if !comes_again(recorded.code) => {
                 self.skipped += 1;
@@ -142,7 +162,7 @@ impl Made {
                     Outcome::Error(error) => of_error(error),
                 };
                 let replayed = replayed.as_ref().map_or_else(of, |_| "a verdict".to_owned());
-                vec![result(Some(index), id.to_owned(), recorded, replayed)]
+                vec![result(Some(index), id, recorded, replayed)]
             }
         };
         self.equal += usize::from(found.is_empty());

@@ -39,6 +39,7 @@ fn failed(request_id: &str, group: &Arc<Group>) -> Finished {
         lane: Lane::Train,
         cache: CacheControl::Use,
         group: Arc::clone(group),
+        after: None,
         overrides: OptionOverrides::default(),
         options: Options { evidence, layout, label_order, calibration, persona_block: false, scale },
         judge: Provenance {
@@ -53,6 +54,7 @@ fn failed(request_id: &str, group: &Arc<Group>) -> Finished {
             numerics: Numerics::F32,
         },
         answer_slot: ["A", "B", "C"],
+        shaping: None,
         scored: Err(JudgeError::new(ErrorCode::DeadlineExceeded, "late")),
     }
 }
@@ -215,6 +217,26 @@ async fn where_records_are_required_a_verdict_goes_out_only_with_one_and_an_erro
     reader.read_to_string(&mut text).unwrap();
     // The pipe kept what nobody had read.
     assert_eq!(ids(&lines(&text)), ["a", "gap of 0 and 3", "c", "d"]);
+}
+
+#[tokio::test]
+async fn where_the_file_is_deleted_records_go_to_a_new_one_and_none_counts_that_has_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let group = group("Yes".to_owned());
+    let (audit, guard) = Audit::open(AuditSettings { required: true, ..settings(&path) }).unwrap();
+    assert_eq!(audit.record(judged("a", &group)).await, Ok(()));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(audit.record(judged("b", &group)).await, Ok(()));
+    assert_eq!(ids(&lines(&std::fs::read_to_string(&path).unwrap())), ["b"]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert_eq!(audit.record(judged("c", &group)).await.unwrap_err().code, ErrorCode::Unavailable);
+    std::fs::remove_dir(&path).unwrap();
+    assert_eq!(audit.record(judged("d", &group)).await, Ok(()));
+    assert_eq!(ids(&lines(&std::fs::read_to_string(&path).unwrap())), ["gap of 0 and 1", "d"]);
+    let counts = guard.close(SOON).unwrap();
+    assert_eq!((counts.written, counts.not_written, counts.withheld), (3, 1, 1));
 }
 
 #[test]

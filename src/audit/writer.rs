@@ -1,5 +1,6 @@
 //! The thread that makes lines of records and writes them, many at a time.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -128,21 +129,9 @@ impl Writer {
     }
 
     fn write(&mut self, batch: Batch, gap: (u64, u64)) {
-        match self.file.make_room(batch.lines.len()) {
-            Ok(false) => {}
-            Ok(true) => {
-                add(&self.shared.counts.rotations, 1);
-                tracing::info!(
-                    "the audit file {} was full: a new one is begun after {}",
-                    self.path.display(),
-                    self.end()
-                );
-            }
-            // The old file is still there.
-            Err(error) => tracing::error!("the audit file {} cannot be set aside: {error}", self.path.display()),
-        }
+        let written = self.put(&batch.lines);
         let counts = &self.shared.counts;
-        match self.file.write(&batch.lines) {
+        match written {
             Ok(()) => {
                 self.last = batch.last;
                 add(&counts.written, batch.records);
@@ -160,8 +149,40 @@ impl Writer {
         }
     }
 
+    /// Writes lines to the file that is at the path, and sets it aside before that if it is full.
+    fn put(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.follow_path()?;
+        match self.file.make_room(lines.len()) {
+            Ok(false) => {}
+            Ok(true) => {
+                add(&self.shared.counts.rotations, 1);
+                tracing::info!(
+                    "the audit file {} was full: a new one is begun after {}",
+                    self.path.display(),
+                    self.end()
+                );
+            }
+            // The old file is still there.
+            Err(error) => tracing::error!("the audit file {} cannot be set aside: {error}", self.path.display()),
+        }
+        self.file.write(lines)
+    }
+
+    /// Tells of a file that another process took away.
+    fn follow_path(&mut self) -> io::Result<()> {
+        if self.file.follow_path()? {
+            tracing::error!(
+                "the audit file {} was deleted, moved or replaced by another process after {}: the next records go to \
+                 the one that is there now",
+                self.path.display(),
+                self.end()
+            );
+        }
+        Ok(())
+    }
+
     /// Tells of a failed write, at once and then now and again.
-    fn failed(&mut self, error: &std::io::Error) {
+    fn failed(&mut self, error: &io::Error) {
         if self.failing.is_none_or(|told| told.elapsed() >= REPEAT) {
             self.failing = Some(Instant::now());
             let lost = self.shared.counts.now().not_written - self.told.1;
@@ -192,7 +213,7 @@ impl Writer {
             self.write(batch, gap);
         }
         let counts = self.shared.counts.now();
-        match self.file.sync() {
+        match self.follow_path().and_then(|()| self.file.sync()) {
             Ok(()) => tracing::info!(
                 "the audit file {} is closed after {}: {} records written, {} lost",
                 self.path.display(),

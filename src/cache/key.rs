@@ -64,10 +64,15 @@ impl QuestionKey {
         for fact in facts {
             fields = fields.field("fact", fact.as_bytes());
         }
-        for Turn { speaker, text } in context {
-            fields = fields.field("speaker", speaker.as_bytes()).field("text", text.as_bytes());
+        Self { fields, by_id }.after(context)
+    }
+
+    /// The same question after more turns of context.
+    pub fn after(mut self, turns: &[Turn]) -> Self {
+        for Turn { speaker, text } in turns {
+            self.fields = self.fields.field("speaker", speaker.as_bytes()).field("text", text.as_bytes());
         }
-        Self { fields, by_id }
+        self
     }
 
     /// The key of one candidate's judgement.

@@ -133,6 +133,19 @@ fn the_id_counts_only_where_the_judgement_depends_on_it_and_the_name_of_the_mode
     assert_ne!(by_id(renamed), by_id(asked()));
 }
 
+#[test]
+fn a_question_after_more_turns_is_the_question_of_all_of_them() {
+    let mut asked = asked();
+    asked
+        .context
+        .extend(["How are you?", "Fine."].map(|text| Turn { speaker: "User".to_owned(), text: text.to_owned() }));
+    let Asked { judge, options, tenant, persona, context, by_id, candidate } = &asked;
+    for first in 0..=context.len() {
+        let before = Question { judge, options, tenant, persona, context: &context[..first], by_id: *by_id };
+        assert_eq!(QuestionKey::new(&before).after(&context[first..]).candidate(candidate), asked.key());
+    }
+}
+
 /// Pairs that lie close together: the second is the first after text moved from the end of one field to the start of
 /// another, a field was split, merged, dropped or swapped, or nothing happened.
 #[test]

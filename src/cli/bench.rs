@@ -12,7 +12,7 @@ use super::interrupt::Interrupt;
 use super::judge_args::JudgeArgs;
 use super::progress::Progress;
 use super::{CliError, Outcome, output};
-use crate::eval::{Collector, Item, Report, Role, Row, ScoreRow};
+use crate::eval::{Collector, Item, Known, Report, Role, Row, ScoreRow};
 use crate::prism::Dimension;
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,8 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let judge = args.judge.open()?;
     let mut scores = args.scores.as_deref().map(|path| output::writer(Some(path))).transpose()?;
     let size = sources.iter().map(Source::size).sum::<Option<u64>>();
-    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, size) };
+    let (known, progress) = (Known::default(), Progress::start(&judge, size));
+    let mut driver = Driver { judge: &judge, known: &known, interrupt: &interrupt, progress };
     let mut files = Vec::new();
     let mut overall = Collector::default();
     let mut told = 0;

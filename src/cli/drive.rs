@@ -4,7 +4,7 @@ use super::input::{Event, Line, Source};
 use super::interrupt::Interrupt;
 use super::progress::Progress;
 use super::{CliError, Outcome};
-use crate::eval::{BadLine, Item};
+use crate::eval::{BadLine, Item, Known};
 use crate::prism::Verdict;
 use crate::service::{Call, ErrorCode, Judge, JudgeError, Lane, OptionOverrides};
 
@@ -22,6 +22,8 @@ pub enum LineResult<'a> {
 /// Judges inputs one after the other. Holds one line and its results at a time.
 pub struct Driver<'a> {
     pub judge: &'a Judge,
+    /// The personas that lines may name.
+    pub known: &'a Known,
     pub interrupt: &'a Interrupt,
     pub progress: Progress<'a>,
 }
@@ -64,7 +66,7 @@ impl Driver<'_> {
         sink: &mut dyn FnMut(LineResult<'_>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let number = line.number;
-        let item = match line.text.and_then(|text| Item::parse(&text, number)) {
+        let item = match line.text.and_then(|text| Item::parse_knowing(self.known, &text, number)) {
             Ok(item) => item,
             Err(bad) => {
                 self.progress.count_bad_line();

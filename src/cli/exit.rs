@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use super::output;
 use crate::model::ModelError;
+use crate::persona::RegistryError;
 use crate::service::{ErrorCode, JudgeError, OpenError};
 
 /// Exit status of a wrong flag or setting (`EX_USAGE`).
@@ -68,6 +69,12 @@ impl From<ModelError> for CliError {
             ModelError::Unknown(message) => Self::Setting(message),
             other => Self::Failed(other.to_string()),
         }
+    }
+}
+
+impl From<RegistryError> for CliError {
+    fn from(error: RegistryError) -> Self {
+        Self::Setting(error.to_string())
     }
 }
 

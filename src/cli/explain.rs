@@ -9,8 +9,9 @@ use super::bars::{Charset, wrap};
 use super::input::{Event, Source};
 use super::interrupt::Interrupt;
 use super::judge_args::JudgeArgs;
+use super::persona_args::NamedArgs;
 use super::{CliError, Outcome, output};
-use crate::eval::{self, Item};
+use crate::eval::{self, Item, Known};
 use crate::persona::Persona;
 use crate::prism::{Candidate, Dimension, EvidenceKind, Group, Label};
 use crate::service::{ExplainedPrompt, Explanation};
@@ -21,7 +22,8 @@ Examples:
   prism-judge explain groups.jsonl --id g7/negative/0    one reply of a group
   prism-judge explain --persona 'Big Five focus: Extraversion = high' \\
       --context 'Coming tonight?' --response 'Yes! Who else is in?'
-  prism-judge explain --persona @card.txt --response 'Hello.' --show-prompt";
+  prism-judge explain --persona @card.txt --response 'Hello.' --show-prompt
+  prism-judge explain --personas personas/ --persona-id ada --response 'Hello.'";
 
 const BAR: usize = 24;
 const WIDTH: usize = 96;
@@ -30,20 +32,20 @@ const WIDTH: usize = 96;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A JSONL file, `-` for standard input. Left out when --persona and --response are given.
+    /// A JSONL file, `-` for standard input. Left out when a persona and --response are given.
     #[arg(conflicts_with_all = ["persona", "context", "response"])]
     file: Option<PathBuf>,
     /// The response of the file to explain; left out: the first.
     #[arg(long, requires = "file")]
     id: Option<String>,
     /// The persona's description, or @FILE.
-    #[arg(long, value_name = "TEXT|@FILE", requires = "response")]
+    #[arg(long, value_name = "TEXT|@FILE", requires = "response", conflicts_with = "persona_id")]
     persona: Option<String>,
     /// What the user said before; left out: nothing.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     context: String,
     /// The response to judge.
-    #[arg(long, value_name = "TEXT", requires = "persona")]
+    #[arg(long, value_name = "TEXT")]
     response: Option<String>,
     /// Print every prompt as the model read it.
     #[arg(long)]
@@ -55,20 +57,19 @@ pub struct Args {
     #[arg(long)]
     ascii: bool,
     #[command(flatten)]
+    named: NamedArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
 }
 
 /// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
-    let group = match (&args.file, &args.persona, &args.response) {
-        (Some(file), _, _) => from_file(&Source::new(file), args.id.as_deref(), &interrupt)?,
-        (None, Some(persona), Some(response)) => from_flags(persona, &args.context, response)?,
-        _ => {
-            return Err(CliError::Setting(
-                "say what to explain: a FILE of rows, or --persona and --response".to_owned(),
-            ));
-        }
+    let known = args.named.open()?;
+    let group = match (&args.file, &args.response) {
+        (Some(file), _) => from_file(&Source::new(file), &known, args.id.as_deref(), &interrupt)?,
+        (None, Some(response)) => from_flags(persona(args.persona.as_deref(), known)?, &args.context, response),
+        (None, None) => return Err(nothing_to_explain()),
     };
     let judge = args.judge.open()?;
     let explanation = judge.explain(&group, &Default::default())?;
@@ -81,20 +82,27 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-fn from_flags(persona: &str, context: &str, response: &str) -> Result<Group, CliError> {
-    let description = match persona.strip_prefix('@') {
+fn nothing_to_explain() -> CliError {
+    CliError::Setting("say what to explain: a FILE of rows, or --response and --persona or --persona-id".to_owned())
+}
+
+/// The persona of the flags: described, or known by its id.
+fn persona(described: Option<&str>, known: Known) -> Result<Persona, CliError> {
+    let Some(described) = described else { return known.default.ok_or_else(nothing_to_explain) };
+    let description = match described.strip_prefix('@') {
         Some(path) => std::fs::read_to_string(path).map_err(|error| CliError::file(path.as_ref(), &error))?,
-        None => persona.to_owned(),
+        None => described.to_owned(),
     };
-    Ok(Group {
-        persona: Persona { description, ..Persona::default() },
-        context: eval::user_turn(context),
-        candidates: vec![Candidate { id: "1".to_owned(), response: response.to_owned() }],
-    })
+    Ok(Persona { description, ..Persona::default() })
+}
+
+fn from_flags(persona: Persona, context: &str, response: &str) -> Group {
+    let candidates = vec![Candidate { id: "1".to_owned(), response: response.to_owned() }];
+    Group { persona, context: eval::user_turn(context), candidates }
 }
 
 /// The group of exactly one candidate that `id` names, or the first of the source.
-fn from_file(source: &Source, id: Option<&str>, interrupt: &Interrupt) -> Result<Group, CliError> {
+fn from_file(source: &Source, known: &Known, id: Option<&str>, interrupt: &Interrupt) -> Result<Group, CliError> {
     for event in source.lines(interrupt)? {
         let line = match event {
             Event::Line(line) => line,
@@ -102,7 +110,7 @@ fn from_file(source: &Source, id: Option<&str>, interrupt: &Interrupt) -> Result
             Event::End | Event::Interrupt => break,
         };
         let number = line.number;
-        let item = match line.text.and_then(|text| Item::parse(&text, number)) {
+        let item = match line.text.and_then(|text| Item::parse_knowing(known, &text, number)) {
             Ok(item) => item,
             // Another line may hold the response that is asked for.
             Err(bad) if id.is_some() && bad.id.as_deref() != id => continue,

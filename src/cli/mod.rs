@@ -10,6 +10,7 @@ mod debug_prefill;
 mod debug_prompts;
 mod debug_score;
 mod demo;
+mod dialogue;
 mod drive;
 mod engine_args;
 mod exit;
@@ -21,6 +22,8 @@ mod keys;
 mod limit_args;
 mod models;
 mod output;
+mod persona_args;
+mod personas;
 mod progress;
 mod redis_args;
 mod replay;
@@ -46,10 +49,12 @@ Examples:
   prism-judge demo                              judge built-in replies
   prism-judge score rows.jsonl > out.jsonl      one JSON verdict a line
   prism-judge explain rows.jsonl --id 12        show how a verdict came about
+  prism-judge dialogue dialogues.jsonl          does a persona hold, turn by turn?
   prism-judge bench groups.jsonl                metrics where answers are known
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
   prism-judge config check prism-judge.toml     is the server's file in order?
   prism-judge keys new --tenant chat            a key for the server's callers
+  prism-judge personas check personas/          which personas have which id?
   prism-judge replay audit.jsonl                judge recorded calls again
 
 The flags under \"Judge\" can be variables too: --model is PRISM_JUDGE_MODEL. So
@@ -73,9 +78,11 @@ enum Command {
     /// List, fetch and check the judge's models.
     Models(models::ModelsArgs),
     Demo(demo::Args),
+    Dialogue(dialogue::Args),
     Bench(bench::Args),
     Serve(Box<serve::Args>),
     Keys(keys::KeysArgs),
+    Personas(personas::PersonasArgs),
     Config(config_command::Args),
     Replay(replay::Args),
     #[command(hide = true)]
@@ -105,9 +112,11 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Dialogue(args) => dialogue::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args, &settings),
         Command::Keys(args) => keys::run(&args),
+        Command::Personas(args) => personas::run(&args),
         Command::Config(args) => config_command::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::DebugPasses(args) => debug_passes::run(&args),

@@ -7,6 +7,7 @@ use super::drive::{Driver, LineResult};
 use super::input::Source;
 use super::interrupt::Interrupt;
 use super::judge_args::JudgeArgs;
+use super::persona_args::NamedArgs;
 use super::progress::Progress;
 use super::{CliError, Outcome, output};
 
@@ -14,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   prism-judge score rows.jsonl > verdicts.jsonl
   prism-judge score rows.jsonl -o verdicts.jsonl --evidence label_slot
+  prism-judge score rows.jsonl --personas personas/ --persona-id harbour-cat
   printf '%s' '{\"profile\":\"Big Five focus: Extraversion = high\",' \\
     '\"context\":\"Coming tonight?\",\"response\":\"Yes! Who else is in?\"}' |
     prism-judge score
@@ -23,7 +25,8 @@ Lines (JSON objects; other fields may stand beside these):
   published  profile, context or dialogue, response, and case_id
   group      persona, context, positive, negatives [{text, kind, persona}], and
              group_id
-  persona    {name, traits: [{trait, polarity}], description, facts}, any of it
+  persona    {name, traits: [{trait, polarity}], description, facts}, any of it;
+             in its place persona_id, one of --personas
   context    a text (one turn of User), or a list of {speaker, text}
   dialogue   the same, but a text is a transcript of `Speaker: text` lines
 
@@ -42,6 +45,8 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    named: NamedArgs,
+    #[command(flatten)]
     judge: JudgeArgs,
 }
 
@@ -56,9 +61,11 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     }
     let interrupt = Interrupt::listen().map_err(|error| CliError::Failed(format!("cannot watch Ctrl-C: {error}")))?;
     source.check()?;
+    let known = args.named.open()?;
     let judge = args.judge.open()?;
     let mut writer = output::writer(args.output.as_deref())?;
-    let mut driver = Driver { judge: &judge, interrupt: &interrupt, progress: Progress::start(&judge, source.size()) };
+    let progress = Progress::start(&judge, source.size());
+    let mut driver = Driver { judge: &judge, known: &known, interrupt: &interrupt, progress };
     let outcome = driver.run(&source, usize::MAX, &mut |result| write(&mut *writer, &result));
     driver.progress.finish();
     match outcome? {

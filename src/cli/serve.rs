@@ -1,9 +1,10 @@
-//! `prism-judge serve`: the judge over gRPC.
+//! `prism-judge serve`: the judge over gRPC and HTTP.
 
 use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,12 +12,14 @@ use super::audit_args::AuditArgs;
 use super::config::{self, ConfigArgs, Settings};
 use super::engine_args::EngineArgs;
 use super::judge_args::JudgeArgs;
+use super::persona_args::PersonaArgs;
 use super::redis_args::RedisArgs;
 use super::server_args::ServerArgs;
 use super::telemetry_args::TelemetryArgs;
 use super::{CliError, Outcome, exit, output};
+use crate::persona::{Personas, Skipped};
 use crate::server::{self, Ports, ServeError};
-use crate::service::{Judge, JudgeConfig};
+use crate::service::{Judge, JudgeConfig, JudgeError};
 use crate::telemetry::{self, log, trace};
 
 const EXAMPLES: &str = "\
@@ -26,10 +29,14 @@ Examples:
   prism-judge serve --print-config > prism-judge.toml
   prism-judge serve --listen 0.0.0.0:50051 --api-keys keys.toml \\
     --tls-cert cert.pem --tls-key key.pem
+  prism-judge serve --personas personas/
   prism-judge serve --reflection &
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
+  curl 127.0.0.1:8080/v1/score -H 'content-type: application/json' -d \
+    '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
+    \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}'
   curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
 
 --some-key, the variable PRISM_JUDGE_SOME_KEY and some_key in the file are the
@@ -48,7 +55,7 @@ const SPANS_END: Duration = Duration::from_secs(1);
 /// How long the records of the last calls may take to reach the audit file.
 const AUDIT_END: Duration = Duration::from_secs(5);
 
-/// Judge over gRPC.
+/// Judge over gRPC and HTTP.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -62,6 +69,8 @@ pub struct Args {
     redis: RedisArgs,
     #[command(flatten)]
     audit: AuditArgs,
+    #[command(flatten)]
+    personas: PersonaArgs,
     #[command(flatten)]
     judge: JudgeArgs,
     #[command(flatten)]
@@ -84,19 +93,25 @@ impl Args {
 /// Runs the subcommand with the settings that `args` was made from.
 pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     args.check()?;
+    let level = log::by_variable().map_err(CliError::Setting)?;
+    let settings = match &level {
+        Some(level) => &settings.clone().overruled("log_level", level, log::VARIABLE),
+        None => settings,
+    };
     if args.config.print_config {
         return output::print(&settings.to_toml()).map(|()| Outcome::Done);
     }
     let (engine, cache) = (args.engine.engine()?, args.engine.cache());
     let options = args.server.options(settings.to_toml())?;
     let redis = args.redis.settings()?;
+    let personas = args.personas.open()?;
     let config = JudgeConfig { engine, cache, redis, ..args.judge.config()? };
-    log::init(args.telemetry.log_format, &args.telemetry.log_level).map_err(|error| match error {
-        log::LogError::Level { .. } => CliError::Setting(error.to_string()),
-        log::LogError::Init(_) => CliError::Failed(error.to_string()),
-    })?;
+    let filter = log::filter(level.as_deref().unwrap_or(&args.telemetry.log_level)).map_err(CliError::Setting)?;
+    log::init(args.telemetry.log_format, filter).map_err(|error| CliError::Failed(error.to_string()))?;
     telemetry::install().map_err(|error| CliError::Failed(error.to_string()))?;
+    personas.iter().for_each(tell_personas);
     let (audit, audit_guard) = args.audit.open()?.unzip();
+    raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -106,20 +121,27 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
         let traces = args.telemetry.otlp().as_ref().map(trace::start).transpose();
         let traces = traces.map_err(|error| CliError::Setting(error.to_string()))?;
         let judge = bind(&args.server.listen).await?;
-        let admin = match args.server.admin() {
-            Some(address) => Some(bind(address).await?),
-            None => None,
-        };
+        let http = bind_if(args.server.http()).await?;
+        let admin = bind_if(args.server.admin()).await?;
+        let default_persona = args.server.default_persona.clone();
         let load = move || {
             let judge = Judge::open(&config).map_err(CliError::from)?;
+            let judge = match personas {
+                Some(personas) => judge.knowing(personas)?,
+                None => judge,
+            };
             judge.self_check().map_err(|error| failed("the model does not pass its self-check", error))?;
+            if let Some(id) = default_persona {
+                let unknown = |error: JudgeError| CliError::Setting(format!("--default-persona {id}: {error}"));
+                judge.persona(&id).map_err(unknown)?;
+            }
             // From here on: the self-check is nobody's call.
             Ok(match audit {
                 Some(audit) => judge.recorded_by(audit),
                 None => judge,
             })
         };
-        let served = server::run(Ports { judge, admin }, load, options, stop).await;
+        let served = server::run(Ports { judge, http, admin }, load, options, stop).await;
         if let Some(traces) = traces {
             traces.finish(SPANS_END).await;
         }
@@ -135,12 +157,35 @@ pub fn run(args: &Args, settings: &Settings) -> Result<Outcome, CliError> {
     served.map(|()| Outcome::Done)
 }
 
+/// Says which personas there are, and what lies beside them.
+fn tell_personas(personas: &Personas) {
+    let registry = personas.now();
+    tracing::info!("{} personas have an id", registry.len());
+    for Skipped { file, reason } in registry.skipped() {
+        tracing::info!("{file} is not read as a persona: {reason}");
+    }
+}
+
 fn failed(what: &str, error: impl Display) -> CliError {
     CliError::Failed(format!("{what}: {error}"))
 }
 
 async fn bind(address: &str) -> Result<TcpListener, CliError> {
     TcpListener::bind(address).await.map_err(|error| failed(&format!("cannot listen on {address}"), error))
+}
+
+async fn bind_if(address: Option<&str>) -> Result<Option<TcpListener>, CliError> {
+    match address {
+        Some(address) => bind(address).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A file for every connection: the limit that shells and service managers start with is 1,024, and the hard one is what
+/// the administrator allows. Where it cannot be raised, connections beyond it are refused as they come.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Resolves at SIGTERM or Ctrl-C; the next one ends the process at once. The handlers are in place when this returns.

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::values::whole;
 use super::{CliError, config};
-use crate::server::{Keys, ServerOptions, Tls, TlsFiles};
+use crate::server::{HttpOptions, Keys, PolicyFile, ServerOptions, Switches, Tls, TlsFiles};
 
 /// Addresses, and who may call.
 #[derive(Clone, Debug, Args)]
@@ -18,6 +18,9 @@ pub struct ServerArgs {
     /// Address and port of the gRPC service; port 0 takes a free one, which the log names.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50051", value_parser = host_and_port)]
     pub listen: String,
+    /// Address and port of the HTTP routes of trainers and guardrails, and our own; "off": none.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", value_parser = host_and_port_or_off)]
+    pub http_listen: String,
     /// Address and port of probes and metrics (HTTP, without TLS and keys); "off": none.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50052", value_parser = host_and_port_or_off)]
     pub admin_listen: String,
@@ -39,10 +42,19 @@ pub struct ServerArgs {
     /// API keys, made by `prism-judge keys new` (TOML); every call must show one.
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// How often the files of certificates and keys are looked at, in seconds.
+    /// Policies that checks may name (TOML, a table `[policies.NAME]` each).
+    #[arg(long, value_name = "FILE")]
+    policies: Option<PathBuf>,
+    /// How often the files of certificates, keys, policies and personas are looked at, in seconds.
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = whole(1, 86_400))]
     reload_s: usize,
-    /// Connections at a time; one more is closed at once.
+    /// The id of the persona that is meant where a request to the HTTP port names none.
+    #[arg(long, value_name = "ID")]
+    pub default_persona: Option<String>,
+    /// What is taken off the replies that trainers send to the HTTP port: "none", or some of prompt, markers, end, think.
+    #[arg(long, value_name = "LIST", default_value = "prompt,markers,end,think", value_parser = strip)]
+    http_strip: String,
+    /// Connections at a time to each port; one more is closed at once.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = whole(1, 1_000_000))]
     max_connections: usize,
     /// Calls of one connection at a time; more wait in the client.
@@ -65,13 +77,15 @@ impl ServerArgs {
         config::all([self.tls_files().map(drop), self.check_exposure(), self.check_ports()])
     }
 
-    /// The server's options, with certificates and keys read.
+    /// The server's options, with certificates, keys and policies read.
     pub fn options(&self, configz: String) -> Result<ServerOptions, CliError> {
         let setting = |error: &dyn std::fmt::Display| CliError::Setting(error.to_string());
         let tls = self.tls_files()?.map(Tls::open).transpose().map_err(|error| setting(&error))?;
         let keys = self.api_keys.as_deref().map(Keys::open).transpose().map_err(|error| setting(&error))?;
+        let policies = self.policies.as_deref().map(PolicyFile::open).transpose().map_err(|error| setting(&error))?;
         Ok(ServerOptions {
             reflection: self.reflection,
+            http: HttpOptions { default_persona: self.default_persona.clone(), strip: self.strip()? },
             max_connections: self.max_connections,
             max_streams: u32::try_from(self.max_streams).unwrap_or(u32::MAX),
             handshake_timeout: Duration::from_millis(self.handshake_timeout_ms as u64),
@@ -79,14 +93,24 @@ impl ServerArgs {
             drain_timeout: Duration::from_secs(self.drain_timeout_s as u64),
             tls: tls.map(Arc::new),
             keys: keys.map(Arc::new),
+            policies: policies.map(Arc::new),
             reload: Duration::from_secs(self.reload_s as u64),
             configz,
         })
     }
 
+    /// Where the HTTP port listens, if there is one.
+    pub fn http(&self) -> Option<&str> {
+        Some(self.http_listen.as_str()).filter(|listen| *listen != OFF)
+    }
+
     /// Where the admin port listens, if there is one.
     pub fn admin(&self) -> Option<&str> {
         Some(self.admin_listen.as_str()).filter(|listen| *listen != OFF)
+    }
+
+    fn strip(&self) -> Result<Switches, CliError> {
+        Switches::parse(&self.http_strip).map_err(|reason| CliError::Setting(format!("--http-strip: {reason}")))
     }
 
     fn tls_files(&self) -> Result<Option<TlsFiles>, CliError> {
@@ -106,27 +130,40 @@ impl ServerArgs {
         }
     }
 
+    /// The ports by their flags, without those that are off.
+    fn ports(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let ports =
+            [("--listen", &self.listen), ("--http-listen", &self.http_listen), ("--admin-listen", &self.admin_listen)];
+        ports.into_iter().map(|(flag, address)| (flag, address.as_str())).filter(|(_, address)| *address != OFF)
+    }
+
     fn check_ports(&self) -> Result<(), CliError> {
-        if self.listen != self.admin_listen || self.listen.ends_with(":0") {
-            return Ok(());
+        let ports: Vec<_> = self.ports().filter(|(_, address)| !address.ends_with(":0")).collect();
+        for (at, (flag, address)) in ports.iter().enumerate() {
+            if let Some((before, _)) = ports[..at].iter().find(|(_, taken)| taken == address) {
+                return Err(CliError::Setting(format!("{before} and {flag} are both {address}: give each a port")));
+            }
         }
-        Err(CliError::Setting(format!("--listen and --admin-listen are both {}: give each a port", self.listen)))
+        Ok(())
     }
 
     /// A port that others reach must be a decision.
     fn check_exposure(&self) -> Result<(), CliError> {
-        if self.tls_cert.is_some() || self.api_keys.is_some() || self.allow_insecure || is_loopback(&self.listen) {
+        if self.tls_cert.is_some() || self.api_keys.is_some() || self.allow_insecure {
             return Ok(());
         }
-        Err(CliError::Setting(format!(
-            "--listen {} can be reached by other machines, and anybody there could call: give --api-keys or --tls-cert \
-             and --tls-key, or say --allow-insecure if the network takes care of that",
-            self.listen
-        )))
+        let mut callers = self.ports().filter(|(flag, _)| *flag != "--admin-listen");
+        match callers.find(|(_, address)| !is_loopback(address)) {
+            None => Ok(()),
+            Some((flag, address)) => Err(CliError::Setting(format!(
+                "{flag} {address} can be reached by other machines, and anybody there could call: give --api-keys or \
+                 --tls-cert and --tls-key, or say --allow-insecure if the network takes care of that"
+            ))),
+        }
     }
 }
 
-/// The value that turns the admin port off.
+/// The value that turns a port off.
 const OFF: &str = "off";
 
 fn host_and_port_or_off(text: &str) -> Result<String, String> {
@@ -142,6 +179,10 @@ fn host_and_port(text: &str) -> Result<String, String> {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
         _ => Err(example.to_owned()),
     }
+}
+
+fn strip(text: &str) -> Result<String, String> {
+    Switches::parse(text).map(|_| text.to_owned())
 }
 
 /// Whether only this machine reaches the address.

@@ -1,12 +1,14 @@
 //! Work that is in the model's tree, and its answers so far.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use super::prefix::{JobId, PrefixTree};
 use super::queue::Job;
-use super::tree::Parent;
+use super::tree::{NodeId, Parent};
 use super::work::Ask;
 use super::{EngineError, Reading};
+use crate::model::TokenId;
 use crate::telemetry::{CallRecord, Stage};
 
 /// One piece of work in the tree.
@@ -33,6 +35,28 @@ pub(super) struct Partial {
     pub computed: usize,
     error: Option<EngineError>,
     open: bool,
+}
+
+impl Partial {
+    /// Takes what is remembered of a prompt that ends at `end`. Returns the positions that are left to read, in runs.
+    fn recall(&mut self, ask: &Ask, end: NodeId, tree: &PrefixTree) -> Vec<Range<usize>> {
+        let mut unread: Vec<Range<usize>> = Vec::new();
+        for id in tree.tree.path(end) {
+            let node = tree.tree.node(id);
+            for position in ask.rows.start.max(node.start)..ask.rows.end.min(node.end()) {
+                let targets = ask.targets_at(position);
+                match (node.data.known(position - node.start, &ask.targets[targets.clone()]), unread.last_mut()) {
+                    (Some(log_prob), _) => {
+                        self.log_probs[targets.start] = log_prob;
+                        self.rows_left -= 1;
+                    }
+                    (None, Some(run)) if run.end == position => run.end += 1,
+                    (None, _) => unread.push(position..position + 1),
+                }
+            }
+        }
+        unread
+    }
 }
 
 impl Active {
@@ -70,9 +94,15 @@ impl Active {
             answers.push(answer);
         }
         // Only now do all nodes stay as they are: merging a prompt may split those of an earlier one.
-        for (index, (ask, answer)) in asks.iter().zip(&answers).enumerate() {
-            if let Some(end) = ask.end.filter(|_| answer.open) {
-                reused += tree.enter(end, id, index, &ask.rows);
+        for (index, (ask, answer)) in asks.iter().zip(&mut answers).enumerate() {
+            let Some(end) = ask.end.filter(|_| answer.open) else { continue };
+            let unread = if job.work.remembers { answer.recall(ask, end, tree) } else { vec![ask.rows.clone()] };
+            if unread.is_empty() {
+                answer.open = false;
+                open -= 1;
+                tree.touch(&tree.tree.path(end));
+            } else {
+                reused += tree.enter(end, id, index, &unread);
             }
         }
         (Self { job, asks, answers, open, tokens, next: 0, entered }, reused)
@@ -90,6 +120,16 @@ impl Active {
 
     pub fn is_open(&self, ask: usize) -> bool {
         self.answers[ask].open
+    }
+
+    /// What may be remembered of a position that was just read: its only target and that one's log-probability.
+    pub fn memorable(&self, ask: usize, position: usize) -> Option<(TokenId, f64)> {
+        let (targets, answer) = (self.asks[ask].targets_at(position), &self.answers[ask]);
+        let (target, log_prob) = match &self.asks[ask].targets[targets.clone()] {
+            [target] if self.job.work.remembers => (*target, answer.log_probs[targets.start]),
+            _ => return None,
+        };
+        log_prob.is_finite().then_some((target, log_prob))
     }
 
     /// Files the log-probabilities of one prompt's targets at one position. True when the prompt is answered.

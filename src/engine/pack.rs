@@ -88,13 +88,15 @@ impl Packer<'_> {
                         self.reuse(upper);
                     }
                     _ => {
-                        let readers = slot.wants.len();
-                        let room = self.room(readers);
+                        let room = self.room(slot.wants.len());
                         if room == 0 {
                             return true;
                         }
-                        let id = if self.tree.tree.node(id).tokens.len() > room {
-                            let upper = self.tree.tree.split(id, room);
+                        // Of what is here already, only the rows that are read.
+                        let (whole, here) = (self.tree.tree.node(id).tokens.len(), slot.kv.is_some());
+                        let most = if here { slot.wanted().min(room) } else { room };
+                        let id = if whole > most {
+                            let upper = self.tree.tree.split(id, most);
                             path.insert(at, upper);
                             upper
                         } else {
@@ -176,7 +178,7 @@ impl Chunk {
             let node = tree.tree.node(*id);
             for want in &node.data.wants {
                 for offset in want.rows.clone() {
-                    let read = ReadRow { ask: (want.job, want.ask), position: node.start + offset };
+                    let read = ReadRow { ask: (want.job, want.ask), node: *id, position: node.start + offset };
                     rows.entry(first_row + offset).or_default().push(read);
                 }
             }
@@ -193,5 +195,6 @@ pub(super) type Reads = BTreeMap<usize, Vec<ReadRow>>;
 #[derive(Clone, Copy)]
 pub(super) struct ReadRow {
     pub ask: AskId,
+    pub node: NodeId,
     pub position: usize,
 }

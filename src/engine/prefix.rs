@@ -1,4 +1,4 @@
-//! The model's tree: the keys and values of what was computed, and what work still wants of it.
+//! The model's tree: the keys and values of what was computed, what was read of it, and what work still wants.
 //!
 //! Work is merged into this one tree, so that all of one realm shares what it has in common, now and later. A node without
 //! keys and values is computed when a prompt needs it; giving up those of any node is therefore always safe and changes
@@ -23,17 +23,53 @@ pub(super) struct Want {
     pub rows: Range<usize>,
 }
 
+/// What was read of one row.
+#[derive(Clone, Copy)]
+struct Known {
+    target: TokenId,
+    log_prob: f64,
+}
+
 /// What the tree keeps of a node.
 #[derive(Default)]
 pub(super) struct Slot {
     pub kv: Option<KvBlock>,
     pub wants: Vec<Want>,
+    /// By row: what was read there last, for work that remembers. A few bytes beside kilobytes of keys and values.
+    known: Vec<Option<Known>>,
     /// Unanswered prompts on whose path the node is.
     users: usize,
     /// Whether more than one prompt has passed here. Replies seldom are shared, personas and dialogues often.
     shared: bool,
     /// When the node was last needed; 0 for never.
     used: u64,
+}
+
+impl Slot {
+    /// The log-probability of `targets` after a row, if that is one token and the last that was read there.
+    pub fn known(&self, row: usize, targets: &[TokenId]) -> Option<f64> {
+        let known = self.known.get(row).copied().flatten()?;
+        (*targets == [known.target]).then_some(known.log_prob)
+    }
+
+    pub fn remember(&mut self, row: usize, target: TokenId, log_prob: f64) {
+        if self.known.len() <= row {
+            self.known.resize(row + 1, None);
+        }
+        self.known[row] = Some(Known { target, log_prob });
+    }
+
+    /// Rows up to the first that nobody reads, where some prompt reads the first.
+    pub fn wanted(&self) -> usize {
+        let mut end = 0;
+        loop {
+            let reached = self.wants.iter().filter(|want| want.rows.start <= end).map(|want| want.rows.end);
+            match reached.max().filter(|reached| *reached > end) {
+                Some(reached) => end = reached,
+                None => return end,
+            }
+        }
+    }
 }
 
 impl NodeData for Slot {
@@ -51,7 +87,9 @@ impl NodeData for Slot {
         self.wants = lower;
         let (kv, rest) = self.kv.take().map(|kv| kv.split(keep)).unzip();
         self.kv = rest;
-        Self { kv, wants: upper, users: self.users, shared: self.shared, used: self.used }
+        let rest = self.known.split_off(keep.min(self.known.len()));
+        let known = std::mem::replace(&mut self.known, rest);
+        Self { kv, wants: upper, known, users: self.users, shared: self.shared, used: self.used }
     }
 }
 
@@ -85,15 +123,14 @@ impl PrefixTree {
         self.tree.insert(parent, tokens)
     }
 
-    /// Counts a prompt in on its path; `rows` are the positions at which it reads. Returns the tokens on the path whose
-    /// keys and values are here and that no open prompt was counted for yet.
-    pub fn enter(&mut self, end: NodeId, job: JobId, ask: usize, rows: &Range<usize>) -> usize {
+    /// Counts a prompt in on its path; `rows` are the runs of positions at which it reads. Returns the tokens on the path
+    /// whose keys and values are here and that no open prompt was counted for yet.
+    pub fn enter(&mut self, end: NodeId, job: JobId, ask: usize, rows: &[Range<usize>]) -> usize {
         self.clock += 1;
         let mut reused = 0;
         for id in self.tree.path(end) {
             let node = self.tree.node_mut(id);
-            let positions = rows.start.max(node.start)..rows.end.min(node.end());
-            let (start, tokens) = (node.start, node.tokens.len());
+            let (start, end, tokens) = (node.start, node.end(), node.tokens.len());
             let slot = &mut node.data;
             if slot.kv.is_some() && slot.users == 0 {
                 reused += tokens;
@@ -101,8 +138,11 @@ impl PrefixTree {
             slot.shared |= slot.used > 0;
             slot.users += 1;
             slot.used = self.clock;
-            if !positions.is_empty() {
-                slot.wants.push(Want { job, ask, rows: positions.start - start..positions.end - start });
+            for run in rows {
+                let positions = run.start.max(start)..run.end.min(end);
+                if !positions.is_empty() {
+                    slot.wants.push(Want { job, ask, rows: positions.start - start..positions.end - start });
+                }
             }
         }
         reused
@@ -207,7 +247,7 @@ mod tests {
         let jobs = [(Lane::Train, 0), (Lane::Guard, 1)];
         for job in jobs {
             for (ask, end) in ends.iter().enumerate() {
-                tree.enter(*end, job, ask, &(1..3));
+                tree.enter(*end, job, ask, std::slice::from_ref(&(1..3)));
             }
         }
         tree.forget(ends.iter().copied(), jobs[0]);

@@ -215,6 +215,10 @@ impl<'a> Scheduler<'a> {
                 if active.read(read.ask.1, read.position, scores.by_ref().take(count)) {
                     done.push(read.ask);
                 }
+                if let Some((target, log_prob)) = active.memorable(read.ask.1, read.position) {
+                    let node = self.tree.tree.node_mut(read.node);
+                    node.data.remember(read.position - node.start, target, log_prob);
+                }
             }
         }
         for ask in done {

@@ -36,6 +36,9 @@ pub struct Work {
     pub(super) places: Vec<usize>,
     /// The call that asks.
     pub record: CallRecord,
+    /// Whether log-probabilities that were read before may answer, and those that are read now are kept for that: a
+    /// reply that grows is then read once.
+    pub remembers: bool,
     /// The last of the `asks` that ends with a node.
     by_end: HashMap<NodeId, usize>,
 }

@@ -10,8 +10,9 @@
 //! | group | `persona`, `context`, `positive` (or `positives`), `negatives` `[{text, kind?, persona?}]`; `group_id` |
 //! | diagnosis | `persona`, `context`, `aligned`, `task_error`, `stance_error`, `style_error`; `group_id` |
 //!
-//! A negative with its own persona is a **profile swap**: it is judged under that persona. [`transcript`] tells how
-//! `context` and `dialogue` are read. An identifier that is missing is the number of the line.
+//! A negative with its own persona is a **profile swap**: it is judged under that persona. In place of a persona a line or
+//! a negative may have `persona_id`, which names one of [`Known`]. [`transcript`] tells how `context` and `dialogue` are
+//! read. An identifier that is missing is the number of the line.
 //!
 //! [`transcript`]: super::transcript
 
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::fields::{self, FieldError, Fields};
 use super::transcript;
-use crate::persona::{Persona, TraitTarget};
+use crate::persona::{Persona, Registry, TraitTarget};
 use crate::prism::{Candidate, Dimension, Group, Turn};
 
 const NEGATIVE: &str = "a string or an object {text, kind, persona}";
@@ -79,25 +80,81 @@ impl BadLine {
     }
 }
 
-impl Item {
-    /// Reads one line. `line` counts from 1 and is the default identifier.
-    pub fn parse(text: &str, line: usize) -> Result<Self, BadLine> {
-        let bad = |id, message| BadLine { id, line, message };
-        let value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
-        let row = fields::object(&value, "the line", "an object").map_err(|message| bad(None, message))?;
-        let row = Fields::new(row, "");
-        let id = identifier(&row).map_err(|message| bad(None, message))?;
-        let read = || {
-            if ["positive", "positives", "negatives"].iter().any(|key| row.has(key)) {
-                ranked(&row, line)
-            } else if row.has("aligned") {
-                diagnosis(&row, line)
-            } else {
-                single(&row, line)
-            }
-        };
-        read().map_err(|message| bad(id, message))
+/// Whom a line may mean beside the persona that it describes.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The personas that a `persona_id` may name.
+    pub registry: Registry,
+    /// The persona of lines that say nothing of theirs.
+    pub default: Option<Persona>,
+}
+
+impl Known {
+    /// Puts the personas that a line names into their places.
+    fn fill_in(&self, line: &mut Value) -> Result<(), FieldError> {
+        for (index, negative) in
+            line.get_mut("negatives").and_then(Value::as_array_mut).into_iter().flatten().enumerate()
+        {
+            self.fill_in_one(negative, &format!("negatives[{index}]."), None)?;
+        }
+        self.fill_in_one(line, "", self.default.as_ref())
     }
+
+    fn fill_in_one(&self, value: &mut Value, path: &str, default: Option<&Persona>) -> Result<(), FieldError> {
+        let Value::Object(object) = value else { return Ok(()) };
+        let has = |key: &&str| object.get(*key).is_some_and(|value| !value.is_null());
+        let inline = ["persona", "profile"].into_iter().find(has);
+        let field = format!("{path}persona_id");
+        let persona = match (inline, object.get("persona_id").filter(|id| !id.is_null())) {
+            (Some(inline), Some(_)) => return Err(format!("{field} and {path}{inline} are both set; keep one")),
+            (None, Some(id)) => match self.registry.get(&fields::text(id, &field)?) {
+                Ok(named) => Some(&named.persona),
+                Err(unknown) => return Err(format!("{field}: {unknown}")),
+            },
+            (None, None) => default,
+            (Some(_), None) => None,
+        };
+        if let Some(persona) = persona {
+            object.insert("persona".to_owned(), json!(persona));
+        }
+        Ok(())
+    }
+}
+
+impl Item {
+    /// Reads one line, which describes its persona. `line` counts from 1 and is the default identifier.
+    pub fn parse(text: &str, line: usize) -> Result<Self, BadLine> {
+        Self::parse_knowing(&Known::default(), text, line)
+    }
+
+    /// The same of a line that may name its persona.
+    pub fn parse_knowing(known: &Known, text: &str, line: usize) -> Result<Self, BadLine> {
+        read(known, text, line, |row, _| {
+            if ["positive", "positives", "negatives"].iter().any(|key| row.has(key)) {
+                ranked(row, line)
+            } else if row.has("aligned") {
+                diagnosis(row, line)
+            } else {
+                single(row, line)
+            }
+        })
+    }
+}
+
+/// Reads a line's object with its identifier, if it has one.
+pub(super) fn read<T>(
+    known: &Known,
+    text: &str,
+    line: usize,
+    read: impl FnOnce(&Fields<'_>, Option<String>) -> Result<T, FieldError>,
+) -> Result<T, BadLine> {
+    let bad = |id, message| BadLine { id, line, message };
+    let mut value: Value = serde_json::from_str(text).map_err(|error| bad(None, syntax(text, &error)))?;
+    let filled_in = known.fill_in(&mut value);
+    let row = fields::object(&value, "the line", "an object").map_err(|message| bad(None, message))?;
+    let row = Fields::new(row, "");
+    let id = identifier(&row).map_err(|message| bad(None, message))?;
+    filled_in.and_then(|()| read(&row, id.clone())).map_err(|message| bad(id, message))
 }
 
 /// The identifier of a line: the row's own before the group's.
@@ -220,7 +277,7 @@ fn violation(kind: &str) -> Option<Violation> {
 }
 
 /// The line's persona: `persona`, or `profile` as its description.
-fn persona_of(row: &Fields<'_>) -> Result<Persona, FieldError> {
+pub(super) fn persona_of(row: &Fields<'_>) -> Result<Persona, FieldError> {
     match (row.get("persona"), row.text("profile")?) {
         (Some(_), Some(_)) => Err("persona and profile are both set; keep one".to_owned()),
         (Some(value), None) => persona(value, "persona"),

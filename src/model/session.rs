@@ -46,6 +46,12 @@ impl<'a> TextSession<'a> {
         self.model
     }
 
+    /// Forgets conversations that will not come again; the tokens of their texts stay known.
+    pub fn forget_conversations(&mut self) {
+        self.beginnings.clear();
+        self.skeletons.clear();
+    }
+
     /// The conversation up to the point where the model would answer.
     pub fn prompt(&mut self, messages: &[ChatMessage<'_>]) -> Result<TokenizedPrompt, TextError> {
         let layout = self.layout(messages, true)?;

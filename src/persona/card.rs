@@ -52,6 +52,12 @@ const KNOWN: [&str; 28] = [
     "your task",
 ];
 
+/// What the section of the personality may be called.
+pub const PERSONALITY: [&str; 2] = ["personality", "personality traits"];
+
+/// What the section of the style may be called.
+pub const DIALOGUE_STYLE: [&str; 3] = ["dialogue style", "speaking style", "speech style"];
+
 /// Longest unknown header, in words.
 const HEADER_WORDS: usize = 4;
 
@@ -85,20 +91,25 @@ impl Card {
         self.sections.iter().any(|section| is_known(&section.header) && !section.body.is_empty())
     }
 
-    /// The body of the first section that bears one of the names (lower case) and is not empty.
-    pub fn section(&self, names: &[&str]) -> Option<&str> {
+    /// The first section that bears one of the names (lower case) and is not empty.
+    pub fn find(&self, names: &[&str]) -> Option<&Section> {
         let named = |section: &&Section| names.iter().any(|name| section.header.eq_ignore_ascii_case(name));
-        self.sections.iter().filter(named).map(|section| section.body.as_str()).find(|body| !body.is_empty())
+        self.sections.iter().filter(named).find(|section| !section.body.is_empty())
+    }
+
+    /// The body of that section.
+    pub fn section(&self, names: &[&str]) -> Option<&str> {
+        self.find(names).map(|section| section.body.as_str())
     }
 
     /// The `Personality:` section.
     pub fn personality(&self) -> Option<&str> {
-        self.section(&["personality", "personality traits"])
+        self.section(&PERSONALITY)
     }
 
     /// The `Dialogue Style:` section.
     pub fn dialogue_style(&self) -> Option<&str> {
-        self.section(&["dialogue style", "speaking style", "speech style"])
+        self.section(&DIALOGUE_STYLE)
     }
 
     /// The `Name:` section.

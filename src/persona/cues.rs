@@ -6,7 +6,8 @@
 //! length is a setting of the label-space file; [`Cue::cut`] says when it was made. It touches the label descriptions
 //! only: the persona block and the role-play prompts carry the profile whole.
 
-use super::Profile;
+use super::card::{DIALOGUE_STYLE, PERSONALITY};
+use super::{Profile, Section};
 
 /// Which section of a card is looked for first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +27,18 @@ pub struct Cue {
 }
 
 impl Profile {
+    /// The section that a cue of a kind is taken from; None: the whole profile.
+    pub fn cue_section(&self, kind: CueKind) -> Option<&Section> {
+        let personality = self.card.find(&PERSONALITY);
+        match kind {
+            CueKind::Personality => personality,
+            CueKind::DialogueStyle => self.card.find(&DIALOGUE_STYLE).or(personality),
+        }
+    }
+
     /// The cue of a kind, cut to its first `limit` characters; white space at its ends is dropped.
     pub fn cue(&self, kind: CueKind, limit: usize) -> Cue {
-        let personality = self.card.personality();
-        let section = match kind {
-            CueKind::Personality => personality,
-            CueKind::DialogueStyle => self.card.dialogue_style().or(personality),
-        };
-        let source = section.map_or_else(|| self.text(), str::to_owned);
+        let source = self.cue_section(kind).map_or_else(|| self.text(), |section| section.body.clone());
         let source = source.trim();
         match source.char_indices().nth(limit) {
             None => Cue { text: source.to_owned(), cut: false },

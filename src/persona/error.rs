@@ -1,5 +1,7 @@
 //! Why a persona cannot be used.
 
+use std::fmt;
+
 use super::{Polarity, Trait};
 
 /// A persona that gives no profile.
@@ -19,16 +21,13 @@ pub enum PersonaError {
     OnlyName,
     /// One trait at both poles.
     #[error(
-        "the trait `{trait_}` is {first} in {first_source} and {second} in {second_source}; keep one polarity for each \
+        "the trait `{trait_}` is {first} in {first_place} and {second} in {second_place}; keep one polarity for each \
          trait"
     )]
-    Contradiction {
-        trait_: Trait,
-        first: Polarity,
-        first_source: &'static str,
-        second: Polarity,
-        second_source: &'static str,
-    },
+    Contradiction { trait_: Trait, first: Polarity, first_place: Place, second: Polarity, second_place: Place },
+    /// One trait twice in the list.
+    #[error("the trait `{trait_}` is in {first} and again in {second}; give each trait once")]
+    Repeated { trait_: Trait, first: Place, second: Place },
     /// A focus line that does not read as one.
     #[error(
         "`Big Five focus:` must be followed by `TRAIT = high` or `TRAIT = low`, TRAIT one of openness, \
@@ -37,12 +36,30 @@ pub enum PersonaError {
     Focus { found: String },
 }
 
+/// Where a persona names a trait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this index of `traits`.
+    List(usize),
+    /// In a focus phrase of the description.
+    Focus,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::List(index) => write!(f, "persona.traits[{index}]"),
+            Self::Focus => f.write_str("the description's focus"),
+        }
+    }
+}
+
 impl PersonaError {
     /// The field of the request at fault.
     pub fn field(&self) -> &'static str {
         match self {
             Self::Empty | Self::OnlyName => "persona",
-            Self::Contradiction { .. } => "persona.traits",
+            Self::Contradiction { .. } | Self::Repeated { .. } => "persona.traits",
             Self::Focus { .. } => "persona.description",
         }
     }

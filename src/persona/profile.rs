@@ -1,6 +1,6 @@
 //! A persona that was read: what the label spaces are made from.
 
-use super::{Card, Persona, PersonaError, TraitTarget, focus};
+use super::{Card, Persona, PersonaError, Place, TraitTarget, focus};
 
 /// A usable persona. At least one of `traits`, `description` and `facts` is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +22,12 @@ impl Persona {
     /// Reads the persona.
     ///
     /// # Errors
-    /// [`PersonaError`] when nothing usable is there, a trait has two polarities, or a focus phrase cannot be read.
+    /// [`PersonaError`] when nothing usable is there, a trait has two polarities or stands twice in the list, or a focus
+    /// phrase cannot be read.
     pub fn profile(&self) -> Result<Profile, PersonaError> {
         let focus = focus::parse(&self.description)?;
-        let declared = self.traits.iter().map(|target| (*target, "persona.traits"));
-        let found = focus.targets.iter().map(|target| (*target, "the description's focus"));
+        let declared = self.traits.iter().enumerate().map(|(index, target)| (*target, Place::List(index)));
+        let found = focus.targets.iter().map(|target| (*target, Place::Focus));
         let traits = merge(declared.chain(found))?;
         let facts: Vec<String> =
             self.facts.iter().map(|fact| fact.trim().to_owned()).filter(|fact| !fact.is_empty()).collect();
@@ -41,22 +42,29 @@ impl Persona {
     }
 }
 
-/// Drops repeats; two polarities of one trait are an error that names both places.
-fn merge(targets: impl Iterator<Item = (TraitTarget, &'static str)>) -> Result<Vec<TraitTarget>, PersonaError> {
-    let mut kept: Vec<(TraitTarget, &'static str)> = Vec::new();
-    for (target, source) in targets {
-        match kept.iter().find(|(other, _)| other.trait_ == target.trait_) {
-            None => kept.push((target, source)),
-            Some((other, _)) if other.polarity == target.polarity => {}
-            Some((other, other_source)) => {
+/// Puts the list's traits and those of focus phrases together; a phrase may restate a trait.
+///
+/// # Errors
+/// Two polarities of one trait, or a trait that stands twice in the list, with both places.
+fn merge(targets: impl Iterator<Item = (TraitTarget, Place)>) -> Result<Vec<TraitTarget>, PersonaError> {
+    let mut kept: Vec<(TraitTarget, Place)> = Vec::new();
+    for (target, place) in targets {
+        let trait_ = target.trait_;
+        match kept.iter().find(|(other, _)| other.trait_ == trait_) {
+            None => kept.push((target, place)),
+            Some(&(other, first_place)) if other.polarity != target.polarity => {
                 return Err(PersonaError::Contradiction {
-                    trait_: target.trait_,
+                    trait_,
                     first: other.polarity,
-                    first_source: other_source,
+                    first_place,
                     second: target.polarity,
-                    second_source: source,
+                    second_place: place,
                 });
             }
+            Some((_, first)) if place != Place::Focus => {
+                return Err(PersonaError::Repeated { trait_, first: *first, second: place });
+            }
+            Some(_) => {}
         }
     }
     Ok(kept.into_iter().map(|(target, _)| target).collect())
@@ -111,9 +119,25 @@ mod tests {
         assert_eq!(error.field(), "persona.traits");
         assert_eq!(
             error.to_string(),
-            "the trait `openness` is high in persona.traits and low in the description's focus; keep one polarity for \
+            "the trait `openness` is high in persona.traits[0] and low in the description's focus; keep one polarity for \
              each trait"
         );
+    }
+
+    #[test]
+    fn a_trait_twice_in_the_list_names_both_places_and_a_focus_may_restate_one() {
+        let [open, calm] = [r#"{"trait":"openness","polarity":"high"}"#, r#"{"trait":"neuroticism","polarity":"low"}"#];
+        let error = read(&format!(r#"{{"traits":[{open},{calm},{open}]}}"#)).unwrap_err();
+        assert_eq!(error.field(), "persona.traits");
+        assert_eq!(
+            error.to_string(),
+            "the trait `openness` is in persona.traits[0] and again in persona.traits[2]; give each trait once"
+        );
+        let focus = "Big Five focus: openness = high. Big Five focus: neuroticism = low, openness = high.";
+        let restated = read(&format!(r#"{{"traits":[{open},{calm}],"description":"{focus}"}}"#)).unwrap();
+        let expected =
+            [TraitTarget::new(Trait::Openness, Polarity::High), TraitTarget::new(Trait::Neuroticism, Polarity::Low)];
+        assert_eq!(restated.traits, expected);
     }
 
     #[test]

@@ -92,6 +92,15 @@ impl LabelSpaces {
         &self.wording.content_free
     }
 
+    /// Which cue of a character speaks about a dimension, and how many characters of it are used at most.
+    pub fn cue(&self, dimension: Dimension) -> (CueKind, usize) {
+        let kind = match dimension {
+            Dimension::TaskFraming | Dimension::InterpersonalStance => CueKind::Personality,
+            Dimension::LinguisticStyle => CueKind::DialogueStyle,
+        };
+        (kind, self.wording.dimensions[dimension as usize].cue_characters)
+    }
+
     /// The three label spaces of a persona, in the order of [`Dimension::ALL`].
     ///
     /// # Errors
@@ -155,17 +164,14 @@ impl LabelSpaces {
 
     /// Labels of an open-ended character, from its cue.
     fn character(&self, dimension: Dimension, profile: &Profile) -> Result<Parts, LabelSpaceError> {
-        let wording = &self.wording.dimensions[dimension as usize];
-        let kind = match dimension {
-            Dimension::TaskFraming | Dimension::InterpersonalStance => CueKind::Personality,
-            Dimension::LinguisticStyle => CueKind::DialogueStyle,
-        };
-        let cue = profile.cue(kind, wording.cue_characters).text;
+        let wording = &self.wording.dimensions[dimension as usize].character;
+        let (kind, limit) = self.cue(dimension);
+        let cue = profile.cue(kind, limit).text;
         let has_traits = !profile.traits.is_empty();
         let variables = context! { name => profile.name.as_deref(), cue, profile => profile.text(), has_traits };
         let render = |key: &str| self.render(&character_key(dimension, key), variables.clone());
         Ok(Parts {
-            descriptions: [render("aligned")?, wording.character.indeterminate.clone(), render("contradictory")?],
+            descriptions: [render("aligned")?, wording.indeterminate.clone(), render("contradictory")?],
             roles: [render("role")?, render("contrast_role")?],
             notes: [render("note")?, render("contrast_note")?],
         })

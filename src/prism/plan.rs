@@ -11,7 +11,7 @@ use super::{
     LabelSpaceError, LabelSpaces, LikelihoodScale, Message, Options, PromptTemplate, Read, Role, TemplateError,
     roleplay,
 };
-use crate::persona::PersonaError;
+use crate::persona::{PersonaError, Profile};
 
 /// A request that cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -86,14 +86,7 @@ pub fn plan<'a>(
     template: &'a PromptTemplate,
     options: &Options,
 ) -> Result<Plan<'a>, PlanError> {
-    check_scale(options.scale)?;
-    let profile = group.persona.profile()?;
-    if group.candidates.is_empty() {
-        return Err(PlanError::at("candidates", "there is no candidate: give at least one response"));
-    }
-    if let Some(index) = group.context.iter().position(|turn| turn.speaker.trim().is_empty()) {
-        return Err(PlanError::at(format!("context[{index}].speaker"), "the speaker is empty: name who speaks"));
-    }
+    let profile = check_group(group, options)?;
     let likelihood = options.evidence == EvidenceKind::Likelihood;
     let mut plan = Plan {
         group,
@@ -111,6 +104,48 @@ pub fn plan<'a>(
         plan.add_baseline(spaces.content_free())?;
     }
     Ok(plan)
+}
+
+/// What can be said against a group before anything is made of it; its persona, read.
+///
+/// # Errors
+/// Those faults of the whole group that are no fault of a file.
+pub fn check_group(group: &Group, options: &Options) -> Result<Profile, PlanError> {
+    let profile = check_dialogue(group, options)?;
+    if let Some(index) = group.context.iter().position(|turn| turn.speaker.trim().is_empty()) {
+        return Err(PlanError::at(format!("context[{index}].speaker"), "the speaker is empty: name who speaks"));
+    }
+    Ok(profile)
+}
+
+/// The same without the context, a turn of which may concern some of the candidates alone.
+///
+/// # Errors
+/// As [`check_group`].
+pub fn check_dialogue(group: &Group, options: &Options) -> Result<Profile, PlanError> {
+    check_scale(options.scale)?;
+    let profile = group.persona.profile()?;
+    if group.candidates.is_empty() {
+        return Err(PlanError::at("candidates", "there is no candidate: give at least one response"));
+    }
+    Ok(profile)
+}
+
+/// The same of the candidate at `index`.
+///
+/// # Errors
+/// An empty response, or no id where the `released` label order needs one.
+pub fn check_candidate(index: usize, candidate: &Candidate, options: &Options) -> Result<(), PlanError> {
+    if candidate.response.trim().is_empty() {
+        let field = format!("candidates[{index}].response");
+        return Err(PlanError::at(field, "the response is empty: give the text to judge"));
+    }
+    let named = options.evidence == EvidenceKind::LabelSlot && options.label_order == LabelOrder::Released;
+    if named && candidate.id.is_empty() {
+        let field = format!("candidates[{index}].id");
+        return Err(PlanError::at(field, "the id is empty: the released label order is made from it"));
+    }
+    Ok(())
 }
 
 fn check_scale(scale: LikelihoodScale) -> Result<(), PlanError> {
@@ -153,18 +188,15 @@ impl Plan<'_> {
     /// The prompts of one candidate.
     ///
     /// # Errors
-    /// [`PlanError`] that concerns this candidate alone: no such index, an empty response, an id that the `released`
-    /// label order needs and does not find, a template that fails on this response.
+    /// [`PlanError`] that concerns this candidate alone: no such index, those of [`check_candidate`], a template that
+    /// fails on this response.
     pub fn candidate(&self, index: usize) -> Result<CandidatePlan, PlanError> {
         let Some(candidate) = self.group.candidates.get(index) else {
             return Err(PlanError::at(format!("candidates[{index}]"), "there is no such candidate"));
         };
-        if candidate.response.trim().is_empty() {
-            let field = format!("candidates[{index}].response");
-            return Err(PlanError::at(field, "the response is empty: give the text to judge"));
-        }
+        check_candidate(index, candidate, &self.options)?;
         let (mut prompts, mut baseline) = (Vec::new(), Vec::new());
-        for reading in self.readings(index, candidate)? {
+        for reading in self.readings(candidate) {
             prompts.push(self.prompt(reading, &candidate.response, &candidate.id)?);
             baseline.push(self.baseline_at.get(&reading).cloned().unwrap_or_default());
         }
@@ -172,14 +204,10 @@ impl Plan<'_> {
     }
 
     /// What is read for one candidate, by dimension.
-    fn readings(&self, index: usize, candidate: &Candidate) -> Result<Vec<(Dimension, Read)>, PlanError> {
+    fn readings(&self, candidate: &Candidate) -> Vec<(Dimension, Read)> {
         if self.options.evidence == EvidenceKind::Likelihood {
             let sides = [Label::Aligned, Label::Contradictory].map(|label| Read::Response { label });
-            return Ok(Dimension::ALL.into_iter().flat_map(|dimension| sides.map(|read| (dimension, read))).collect());
-        }
-        if self.options.label_order == LabelOrder::Released && candidate.id.is_empty() {
-            let field = format!("candidates[{index}].id");
-            return Err(PlanError::at(field, "the id is empty: the released label order is made from it"));
+            return Dimension::ALL.into_iter().flat_map(|dimension| sides.map(|read| (dimension, read))).collect();
         }
         let shown = |space: &LabelSpace| {
             let seed = OrderSeed {
@@ -193,7 +221,7 @@ impl Plan<'_> {
             let dimension = space.dimension;
             orders(self.options.label_order, &seed).into_iter().map(move |order| (dimension, Read::LabelSlot { order }))
         };
-        Ok(self.spaces.iter().flat_map(shown).collect())
+        self.spaces.iter().flat_map(shown).collect()
     }
 
     fn prompt(
@@ -233,8 +261,11 @@ impl Plan<'_> {
     /// Makes the content-free prompts of everything that some candidate reads, once each.
     fn add_baseline(&mut self, content_free: &[String]) -> Result<(), PlanError> {
         for (index, candidate) in self.group.candidates.iter().enumerate() {
-            // A candidate at fault has no readings; `candidate` reports it.
-            for reading in self.readings(index, candidate).unwrap_or_default() {
+            // Nothing is read for a candidate at fault; `candidate` reports it.
+            if check_candidate(index, candidate, &self.options).is_err() {
+                continue;
+            }
+            for reading in self.readings(candidate) {
                 if self.baseline_at.contains_key(&reading) {
                     continue;
                 }

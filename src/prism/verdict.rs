@@ -81,7 +81,7 @@ pub struct TokenCounts {
 
 /// How often something stands in a text that people do not see or that imitates the model's own structure. It was judged
 /// as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextCounts {
     /// Control characters (C0, C1, delete) other than tab, line feed and the carriage return before one.
     pub control: u64,
@@ -106,7 +106,7 @@ impl std::iter::Sum for TextCounts {
 }
 
 /// What is odd about the texts of one judgement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextWarnings {
     /// In the response.
     pub response: TextCounts,

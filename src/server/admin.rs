@@ -14,16 +14,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tonic::server::NamedService;
 use tower::Service;
 
-use super::accept::REST;
+use super::door::Door;
 use super::handshake::{Greeting, HTTP1_WORDS};
 use super::{Scorer, readiness};
 use crate::telemetry;
-use crate::telemetry::catalogue::CONNECTIONS_REFUSED;
 
 const ROUTES: &str = "\
 /livez        200 while the process can serve again without a restart
@@ -42,7 +41,7 @@ pub struct Admin<S> {
 }
 
 /// Connections at a time. Probes and scrapers need a handful; files are for callers.
-const CONNECTIONS: usize = 256;
+pub const CONNECTIONS: usize = 256;
 
 /// How long a connection may take for its first words and for the head of each request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,26 +62,18 @@ where
         .route_service(&format!("/{}/{{method}}", H::NAME), health)
         .fallback(async || (StatusCode::NOT_FOUND, ROUTES))
         .with_state(Arc::new(admin));
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut door = Door::new(listener, "the admin port", CONNECTIONS);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match (accepted, Arc::clone(&room).try_acquire_owned()) {
-                (Ok((stream, _)), Ok(place)) => {
-                    let router = router.clone();
-                    connections.spawn(async move {
-                        connection(stream, router).await;
-                        drop(place);
-                    });
-                }
-                (Ok(_), Err(_)) => CONNECTIONS_REFUSED.increment(["limit"]),
-                (Err(error), _) => {
-                    CONNECTIONS_REFUSED.increment(["accept_error"]);
-                    tracing::warn!("a connection to the admin port cannot be taken: {error}");
-                    tokio::time::sleep(REST).await;
-                }
-            },
+            (stream, place) = door.next() => {
+                let router = router.clone();
+                connections.spawn(async move {
+                    connection(stream, router).await;
+                    drop(place);
+                });
+            }
         }
     }
 }

@@ -4,9 +4,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::watch;
-use tonic::body::Body;
 
 /// The calls of one connection.
 #[derive(Clone)]
@@ -45,21 +44,21 @@ impl Drop for InFlight {
     }
 }
 
-/// The body of an answer, with its call.
-pub struct Answer {
-    body: Body,
+/// The body of an answer over HTTP, with its call.
+pub struct Carried<B> {
+    body: B,
     _call: InFlight,
 }
 
-impl Answer {
-    pub fn new(body: Body, call: InFlight) -> Self {
+impl<B> Carried<B> {
+    pub fn new(body: B, call: InFlight) -> Self {
         Self { body, _call: call }
     }
 }
 
-impl hyper::body::Body for Answer {
-    type Data = <Body as hyper::body::Body>::Data;
-    type Error = <Body as hyper::body::Body>::Error;
+impl<B: Body + Unpin> Body for Carried<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

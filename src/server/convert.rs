@@ -6,8 +6,8 @@ use super::{pb, status};
 use crate::numerics::Numerics;
 use crate::persona::{Persona, Polarity, Trait, TraitTarget};
 use crate::prism::{
-    Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout, TextCounts,
-    Turn, Verdict,
+    Aggregation, Calibration, Candidate, Dimension, DimensionVerdict, EvidenceKind, Group, Label, LabelOrder, Layout,
+    RewardSignal, TextCounts, Turn, Verdict,
 };
 use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides, check_request_id};
 
@@ -16,8 +16,13 @@ use crate::service::{CacheControl, JudgeError, JudgeInfo, Lane, OptionOverrides,
 pub struct Violations(Vec<FieldViolation>);
 
 impl Violations {
-    fn push(&mut self, field: impl Into<String>, description: impl Into<String>) {
+    pub(super) fn push(&mut self, field: impl Into<String>, description: impl Into<String>) {
         self.0.push(FieldViolation::new(field, description));
+    }
+
+    /// Adds the faults of a part that is read by itself.
+    pub fn of<T>(&mut self, part: &Result<T, Vec<FieldViolation>>) {
+        self.0.extend(part.as_ref().err().into_iter().flatten().cloned());
     }
 
     /// `value`, unless a field is at fault.
@@ -26,9 +31,17 @@ impl Violations {
     }
 }
 
-/// The parts of a request that both methods share.
+/// Whose persona a request judges by.
+pub enum Who {
+    /// What the request says; None: nothing.
+    Inline(Option<pb::Persona>),
+    /// What the judge knows by the id that the request gives.
+    Named(Persona),
+}
+
+/// The parts of a request that all methods share.
 pub struct Wire {
-    pub persona: Option<pb::Persona>,
+    pub who: Who,
     pub context: Vec<pb::Turn>,
     pub options: Option<pb::Options>,
     pub lane: i32,
@@ -50,7 +63,10 @@ impl Wire {
         candidates: Vec<pb::Candidate>,
         mut violations: Violations,
     ) -> Result<Asked, Vec<FieldViolation>> {
-        let persona = persona(self.persona.unwrap_or_default(), &mut violations);
+        let persona = match self.who {
+            Who::Inline(wire) => persona(wire.unwrap_or_default(), &mut violations),
+            Who::Named(persona) => persona,
+        };
         let overrides = options(self.options.unwrap_or_default(), &mut violations);
         let lane = optional(Some(self.lane), "lane", &mut violations).unwrap_or_default();
         let cache = optional(Some(self.cache), "cache", &mut violations).unwrap_or_default();
@@ -136,12 +152,12 @@ fn required<T: OnWire>(number: i32, field: &str, violations: &mut Violations) ->
 }
 
 /// A field that may be left out; UNSPECIFIED means the same.
-fn optional<T: OnWire>(number: Option<i32>, field: &str, violations: &mut Violations) -> Option<T> {
+pub(super) fn optional<T: OnWire>(number: Option<i32>, field: &str, violations: &mut Violations) -> Option<T> {
     number.filter(|number| *number != 0).and_then(|number| required(number, field, violations))
 }
 
 /// An enumeration of ours and its numbers on the wire.
-trait OnWire: Copy + PartialEq + 'static {
+pub(super) trait OnWire: Copy + PartialEq + 'static {
     const ALL: &'static [(i32, Self)];
 
     /// The name of a number in the contract.
@@ -165,6 +181,10 @@ macro_rules! on_wire {
     };
 }
 
+mod check;
+
+pub use check::{checked, policy};
+
 on_wire!(Trait: Openness, Conscientiousness, Extraversion, Agreeableness, Neuroticism);
 on_wire!(Polarity: High, Low);
 on_wire!(Dimension: TaskFraming, InterpersonalStance, LinguisticStyle);
@@ -176,20 +196,33 @@ on_wire!(Calibration: None, Contextual);
 on_wire!(Lane: Guard, Train, Batch);
 on_wire!(CacheControl: Use, Refresh, Off);
 on_wire!(Numerics: F32, Int8);
+on_wire!(Aggregation: Mean, Min, Geometric);
+on_wire!(RewardSignal: Evidence, Margin);
+
+/// A place or a count: a message holds far fewer of anything than u32 counts.
+pub(super) fn number(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
 
 /// The result of the candidate at `index`.
 pub fn result(id: String, index: usize, result: Result<Verdict, JudgeError>) -> pb::CandidateResult {
     use pb::candidate_result::Result as Wire;
     let result = match result {
         Ok(found) => Wire::Verdict(verdict(found)),
-        Err(error) => Wire::Error(pb::JudgeError {
-            code: status::code(error.code) as i32,
-            message: error.message,
-            field: error.field.unwrap_or_default(),
-        }),
+        Err(found) => Wire::Error(error(found)),
     };
-    // A message holds far fewer candidates than u32 counts.
-    pb::CandidateResult { id, index: u32::try_from(index).unwrap_or(u32::MAX), result: Some(result) }
+    pb::CandidateResult { id, index: number(index), result: Some(result), reward: None }
+}
+
+/// An error in the place of a verdict.
+pub fn error(error: JudgeError) -> pb::JudgeError {
+    let retry_after = error.retry_after().map(|pause| u32::try_from(pause.as_millis()).unwrap_or(u32::MAX));
+    pb::JudgeError {
+        code: status::code(error.code) as i32,
+        message: error.message,
+        field: error.field.unwrap_or_default(),
+        retry_after_ms: retry_after,
+    }
 }
 
 /// A verdict, field by field.
@@ -294,15 +327,17 @@ mod tests {
         all_numbers::<Lane>(3);
         all_numbers::<CacheControl>(3);
         all_numbers::<Numerics>(2);
+        all_numbers::<Aggregation>(3);
+        all_numbers::<RewardSignal>(2);
     }
 
     #[test]
     fn every_wrong_field_is_collected_and_told_what_is_allowed() {
         let wire = Wire {
-            persona: Some(pb::Persona {
+            who: Who::Inline(Some(pb::Persona {
                 traits: vec![pb::TraitTarget { r#trait: 17, polarity: 0 }],
                 ..pb::Persona::default()
-            }),
+            })),
             context: Vec::new(),
             options: Some(pb::Options { layout: Some(-1), evidence: Some(0), ..pb::Options::default() }),
             lane: 9,
@@ -335,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_call_that_names_no_lane_and_no_cache_control_trains_and_uses_the_cache() {
-        let wire = Wire { persona: None, context: Vec::new(), options: None, lane: 0, cache: 0 };
+        let wire = Wire { who: Who::Inline(None), context: Vec::new(), options: None, lane: 0, cache: 0 };
         let asked = wire.asked(Vec::new(), Violations::default()).ok().map(|asked| (asked.lane, asked.cache));
         assert_eq!(asked, Some((Lane::Train, CacheControl::Use)));
     }

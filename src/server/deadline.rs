@@ -1,21 +1,54 @@
-//! The caller's timeout (`grpc-timeout`) as a moment in time.
+//! The caller's timeout (`grpc-timeout`, over HTTP also `x-timeout-ms`) as a moment in time.
 
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
+use tonic::Extensions;
 
 /// How much earlier than the caller's timer ours fires, so that the answer is there when the caller's would end the call.
 const HEAD_START: Duration = Duration::from_millis(2);
+
+/// The header of the HTTP port.
+pub const TIMEOUT_MS: &str = "x-timeout-ms";
 
 /// When the call must be answered; None if the caller sets no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(pub Option<Instant>);
 
+impl Deadline {
+    /// That of a call, which the front found out.
+    pub fn of(extensions: &Extensions) -> Self {
+        extensions.get().copied().unwrap_or(Self(None))
+    }
+
+    /// Resolves when it has passed.
+    pub async fn passed(self) {
+        match self.0 {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// When a call must be answered whose headers have just come: the time for its message counts.
 pub fn of(headers: &HeaderMap) -> Option<Instant> {
-    let timeout = timeout(headers)?.saturating_sub(HEAD_START);
+    from_now(timeout(headers)?)
+}
+
+/// The same for a call of the HTTP port, which may say its timeout in milliseconds too.
+///
+/// # Errors
+/// What `x-timeout-ms` says, if that is no number.
+pub fn of_http(headers: &HeaderMap) -> Result<Option<Instant>, String> {
+    let Some(said) = headers.get(TIMEOUT_MS) else { return Ok(of(headers)) };
+    let said = String::from_utf8_lossy(said.as_bytes());
+    let ms: u64 = said.trim().parse().map_err(|_| said.into_owned())?;
+    Ok(from_now(Duration::from_millis(ms)))
+}
+
+fn from_now(timeout: Duration) -> Option<Instant> {
     // A timeout of years is none.
-    Instant::now().checked_add(timeout)
+    Instant::now().checked_add(timeout.saturating_sub(HEAD_START))
 }
 
 /// At most eight digits and a unit; anything else is ignored, as tonic does.
@@ -59,6 +92,24 @@ mod tests {
         for wrong in ["", "m", "100000000S", "-1S", "1.5S", "1x", "1 S"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn over_http_milliseconds_go_first_and_what_is_no_number_is_told() {
+        let of = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", http::HeaderValue::from_static("9H"));
+            headers.insert(name, http::HeaderValue::from_static(value));
+            of_http(&headers)
+        };
+        let soon = Instant::now() + Duration::from_secs(3600);
+        assert!(of(TIMEOUT_MS, "1500").unwrap().unwrap() < soon);
+        assert!(of("x-other", "1500").unwrap().unwrap() > soon);
+        for wrong in ["", "-1", "1.5", "soon", "99999999999999999999"] {
+            assert_eq!(of(TIMEOUT_MS, wrong), Err(wrong.to_owned()));
+        }
+        // As far away as can be: none.
+        assert_eq!(of(TIMEOUT_MS, "18446744073709551615"), Ok(None));
     }
 
     #[test]

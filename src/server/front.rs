@@ -5,21 +5,20 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
+use tonic::Status;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
-use super::calls::{Answer, Calls};
+use super::answer::{Allowed, Answer};
+use super::calls::Calls;
 use super::deadline::{self, Deadline};
-use super::life::{Life, Phase};
+use super::life::Life;
+use super::upload::Upload;
 use super::{Caller, Keys, status};
-use crate::telemetry::{Served, catalogue};
-
-/// `Code::OutOfRange` as it travels.
-const OUT_OF_RANGE: &str = "11";
+use crate::telemetry::{CallRecord, Served, catalogue};
 
 /// The way into the services.
 #[derive(Clone)]
@@ -39,46 +38,49 @@ impl Front {
     pub async fn answer(self, mut request: Request<Incoming>, calls: Calls) -> Result<Response<Answer>, Infallible> {
         let call = calls.enter();
         let served = Served::begin(request.uri().path(), request.headers());
-        let deadline = deadline::of(request.headers());
-        let caller = match &self.keys {
-            Some(keys) => keys.caller(request.headers()),
-            None => Ok(Caller::default()),
-        };
-        let response = match caller {
-            Err(refusal) => {
-                catalogue::AUTH_FAILURES.increment([refusal.name()]);
-                status::unauthenticated(refusal).into_http()
-            }
+        let deadline = Deadline(deadline::of(request.headers()));
+        let allowed = Allowed { deadline, life: self.life.clone() };
+        let response = match caller(self.keys.as_deref(), request.headers()) {
+            Err(refused) => refused.into_http(),
             Ok(caller) => {
                 request.extensions_mut().insert(served.record().clone());
-                request.extensions_mut().insert(Deadline(deadline));
+                request.extensions_mut().insert(deadline);
+                // For calls that go on after their first answer.
+                request.extensions_mut().insert(self.life);
                 request.extensions_mut().insert(caller);
-                tokio::select! {
-                    biased;
-                    answered = self.routes.oneshot(request) => match answered {
-                        Ok(response) => response,
-                        Err(never) => match never {},
-                    },
-                    () = until(deadline) => status::late().into_http(),
-                    () = self.life.reached(Phase::Over) => {
-                        catalogue::SHED.increment([served.record().lane(), "draining"]);
-                        status::stopping().into_http()
-                    }
+                let upload = Upload::default();
+                let answered = self.routes.oneshot(request.map(|body| upload.of(body)));
+                match in_time(answered, &allowed, served.record()).await {
+                    Ok(Ok(response)) => upload.answered(response),
+                    Ok(Err(never)) => match never {},
+                    Err(status) => status.into_http(),
                 }
             }
         };
-        // tonic refuses a message that is too large before we see it, and has no other use for this code.
-        if response.headers().get("grpc-status").is_some_and(|code| code == OUT_OF_RANGE) {
-            catalogue::LIMIT_REFUSALS.increment(["message_bytes"]);
-        }
-        served.answered(response.headers());
-        Ok(response.map(|body| Answer::new(body, call)))
+        Ok(Answer::of(response, served, allowed, call))
     }
 }
 
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
+/// Who calls, where keys are asked for.
+///
+/// # Errors
+/// UNAUTHENTICATED.
+pub fn caller(keys: Option<&Keys>, headers: &HeaderMap) -> Result<Caller, Status> {
+    let Some(keys) = keys else { return Ok(Caller::default()) };
+    keys.caller(headers).map_err(|refusal| {
+        catalogue::AUTH_FAILURES.increment([refusal.name()]);
+        status::unauthenticated(refusal)
+    })
+}
+
+/// What `work` gives, if it is done before the call must end.
+///
+/// # Errors
+/// DEADLINE_EXCEEDED, or UNAVAILABLE at the server's end; the work is dropped.
+pub async fn in_time<T>(work: impl Future<Output = T>, allowed: &Allowed, record: &CallRecord) -> Result<T, Status> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        status = allowed.clone().over(record.clone()) => Err(status),
     }
 }

@@ -12,9 +12,9 @@ use http::header::AUTHORIZATION;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use super::watched::Watched;
 use crate::digest::Digest;
 use crate::service::{Lane, Quota};
+use crate::watched::Watched;
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::{Keys, Tls};
+use super::{HttpOptions, Keys, PolicyFile, Tls};
 
 /// The ports, already open, so that whoever opens them knows their numbers.
 pub struct Ports {
     /// gRPC.
     pub judge: TcpListener,
+    /// The HTTP routes of trainers and guardrails, and our own.
+    pub http: Option<TcpListener>,
     /// HTTP and gRPC health for probes and Prometheus; never encrypted, asks for no key.
     pub admin: Option<TcpListener>,
 }
@@ -20,7 +22,9 @@ pub struct Ports {
 pub struct ServerOptions {
     /// Whether the reflection service is offered.
     pub reflection: bool,
-    /// Connections at a time; one more is closed at once.
+    /// What the HTTP port does where a request does not say.
+    pub http: HttpOptions,
+    /// Connections at a time to each port; one more is closed at once.
     pub max_connections: usize,
     /// Calls of one connection at a time.
     pub max_streams: u32,
@@ -34,7 +38,9 @@ pub struct ServerOptions {
     pub tls: Option<Arc<Tls>>,
     /// None: everybody may call.
     pub keys: Option<Arc<Keys>>,
-    /// How often the files of certificates and keys are looked at.
+    /// None: checks bring their own policy.
+    pub policies: Option<Arc<PolicyFile>>,
+    /// How often the files of certificates, keys, policies and personas are looked at.
     pub reload: Duration,
     /// What `/configz` shows.
     pub configz: String,
@@ -44,6 +50,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             reflection: false,
+            http: HttpOptions::default(),
             max_connections: 4096,
             // As many as one-item calls of a training step come through one channel of a Python client.
             max_streams: 2048,
@@ -53,6 +60,7 @@ impl Default for ServerOptions {
             drain_timeout: Duration::from_secs(10),
             tls: None,
             keys: None,
+            policies: None,
             reload: Duration::from_secs(10),
             configz: String::new(),
         }

@@ -1,31 +1,39 @@
-//! Looks at the files of certificates and keys from time to time. What cannot be used is told, and changes nothing.
+//! Looks at the files of certificates, keys, policies and personas from time to time. What cannot be used is told, and
+//! changes nothing.
 
 use std::fmt::Display;
+use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
-use super::{ServerOptions, Tls};
+use super::{Scorer, ServerOptions, Tls};
 use crate::telemetry::catalogue;
 
-/// Runs until it is dropped.
-pub async fn watch(options: ServerOptions) {
+/// Runs until it is dropped. The personas are the judge's, which may still be loading.
+pub async fn watch<S: Scorer>(options: ServerOptions, judge: Arc<OnceLock<Arc<S>>>) {
     if let Some(tls) = &options.tls {
         show_expiry(tls);
     }
     loop {
         tokio::time::sleep(options.reload).await;
-        let options = options.clone();
+        let (options, judge) = (options.clone(), judge.get().cloned());
         // Files may lie on a network. A panic has been reported by the runtime.
-        let _ = tokio::task::spawn_blocking(move || look(&options)).await;
+        let _ = tokio::task::spawn_blocking(move || look(&options, judge.as_deref())).await;
     }
 }
 
-fn look(options: &ServerOptions) {
+fn look(options: &ServerOptions, judge: Option<&impl Scorer>) {
     if let Some(tls) = &options.tls {
         catalogue::TLS_RELOADS.increment([told("certificates", tls.reload())]);
         show_expiry(tls);
     }
     if let Some(keys) = &options.keys {
         catalogue::AUTH_RELOADS.increment([told("API keys", keys.reload())]);
+    }
+    if let Some(reloaded) = judge.and_then(Scorer::reload_personas) {
+        catalogue::PERSONA_RELOADS.increment([told("personas", reloaded)]);
+    }
+    if let Some(policies) = &options.policies {
+        catalogue::POLICY_RELOADS.increment([told("policies", policies.reload())]);
     }
 }
 

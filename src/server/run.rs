@@ -14,8 +14,10 @@ use tonic_health::server::{HealthReporter, health_reporter};
 
 use super::accept::accept;
 use super::admin::{self, Admin};
+use super::door::warn_of_few_files;
 use super::front::Front;
 use super::grpc::{Grpc, Scorer};
+use super::http::HttpFront;
 use super::life::{Leader, Phase};
 use super::pb::judge_service_server::{JudgeServiceServer, SERVICE_NAME};
 use super::readiness::{Model, Readiness, State};
@@ -62,19 +64,34 @@ where
     // tonic-health starts as SERVING.
     report(&reporter, &readiness.model(Model::Loading)).await;
     let leader = Leader::new();
-    let routes = routes(Arc::clone(&judge), health.clone(), options.reflection).map_err(ServeError::setup)?;
+    let grpc = Grpc::new(Arc::clone(&judge)).guided_by(options.policies.clone());
+    let routes = routes(grpc, health.clone(), options.reflection).map_err(ServeError::setup)?;
     let front = Front::new(routes, options.keys.clone(), leader.life());
     tracing::info!("listening on {}, loading the model", ports.judge.local_addr().map_err(ServeError::setup)?);
     // Ends with this function, whichever way it ends.
     let mut aside = JoinSet::new();
+    if let Some(listener) = &ports.http {
+        tracing::info!("http on {}", listener.local_addr().map_err(ServeError::setup)?);
+    }
     if let Some(listener) = ports.admin {
         tracing::info!("admin on {}", listener.local_addr().map_err(ServeError::setup)?);
         let admin = Admin { state: readiness.watch(), judge: Arc::clone(&judge), configz: options.configz.clone() };
         aside.spawn(admin::serve(listener, admin, health));
     }
-    aside.spawn(reload::watch(options.clone()));
+    warn_of_few_files(options.max_connections);
+    aside.spawn(reload::watch(options.clone(), Arc::clone(&judge)));
     aside.spawn(crate::telemetry::upkeep());
-    let mut served = pin!(accept(ports.judge, front, options.clone(), leader.life()));
+    let http = ports.http.map(|listener| {
+        let front = HttpFront::new(judge.clone(), &options, readiness.watch(), leader.life());
+        accept(listener, front, options.clone(), leader.life())
+    });
+    let grpc = accept(ports.judge, front, options.clone(), leader.life());
+    let mut served = pin!(async {
+        match http {
+            Some(http) => _ = tokio::join!(grpc, http),
+            None => grpc.await,
+        }
+    });
 
     let mut shutdown = pin!(shutdown);
     let mut loading = tokio::task::spawn_blocking(load);
@@ -128,13 +145,12 @@ where
 
 /// The services of the gRPC port.
 fn routes<S: Scorer>(
-    judge: Arc<OnceLock<Arc<S>>>,
+    grpc: Grpc<S>,
     health: HealthServer<impl HealthService>,
     reflection: bool,
 ) -> Result<Routes, tonic_reflection::server::Error> {
-    let service = JudgeServiceServer::new(Grpc::new(judge))
-        .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(MESSAGE_LIMIT);
+    let service =
+        JudgeServiceServer::new(grpc).max_decoding_message_size(MESSAGE_LIMIT).max_encoding_message_size(MESSAGE_LIMIT);
     let mut routes = Routes::new(service).add_service(health);
     if reflection {
         let descriptors = || {

@@ -9,6 +9,7 @@
 //! | `overloaded` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with the lane's numbers, trailer `grpc-retry-pushback-ms` |
 //! | `over_quota` | RESOURCE_EXHAUSTED | `RetryInfo`, `ErrorInfo` with `tokens_per_second`, trailer `grpc-retry-pushback-ms` |
 //! | `unavailable` | UNAVAILABLE | `ErrorInfo` |
+//! | `not_found` | NOT_FOUND | `ErrorInfo` |
 //! | `internal` | INTERNAL | `ErrorInfo` |
 //!
 //! What the server itself refuses:
@@ -58,6 +59,7 @@ pub fn of_error(error: &JudgeError) -> Status {
         ErrorCode::Overloaded => (Code::ResourceExhausted, "OVERLOADED"),
         ErrorCode::OverQuota => (Code::ResourceExhausted, "OVER_QUOTA"),
         ErrorCode::Unavailable => (Code::Unavailable, "UNAVAILABLE"),
+        ErrorCode::NotFound => (Code::NotFound, "NOT_FOUND"),
         ErrorCode::Internal => (Code::Internal, "INTERNAL"),
     };
     with_reason(code, reason, &error.message)
@@ -136,7 +138,7 @@ pub fn late() -> Status {
 /// The caller shows no key that is known here.
 pub fn unauthenticated(refusal: Refusal) -> Status {
     let (reason, message) = match refusal {
-        Refusal::NoKey => ("NO_KEY", "the call has no key: send the metadata `authorization: Bearer KEY`"),
+        Refusal::NoKey => ("NO_KEY", "the call has no key: send the header `authorization: Bearer KEY`"),
         Refusal::UnknownKey => ("UNKNOWN_KEY", "this key is not known here"),
     };
     let mut status = with_reason(Code::Unauthenticated, reason, message);
@@ -157,9 +159,10 @@ pub fn code(code: ErrorCode) -> pb::ErrorCode {
         ErrorCode::NonFinite => pb::ErrorCode::NonFinite,
         ErrorCode::Cancelled => pb::ErrorCode::Cancelled,
         ErrorCode::DeadlineExceeded => pb::ErrorCode::DeadlineExceeded,
-        // Both concern whole calls and are statuses; none of a call's candidates has them.
-        ErrorCode::Overloaded | ErrorCode::OverQuota => pb::ErrorCode::Overloaded,
+        ErrorCode::Overloaded => pb::ErrorCode::Overloaded,
+        ErrorCode::OverQuota => pb::ErrorCode::OverQuota,
         ErrorCode::Unavailable => pb::ErrorCode::Unavailable,
+        ErrorCode::NotFound => pb::ErrorCode::NotFound,
         ErrorCode::Internal => pb::ErrorCode::Internal,
     }
 }

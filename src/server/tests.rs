@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, mpsc as unbounded, oneshot, watch};
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -23,13 +24,20 @@ use super::pb::judge_service_client::JudgeServiceClient;
 use super::pb::judge_service_server::JudgeService;
 use super::*;
 use crate::digest::Digest;
+use crate::persona::{Persona, Registry, RegistryError};
 use crate::prism::*;
 use crate::service::{
-    CacheControl, Call, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides, Scored,
+    CacheControl, Call, Dialogue, ErrorCode, Health, JudgeError, JudgeInfo, Lane, Load, Numerics, OptionOverrides,
+    Scored, ScoredDialogue,
 };
 
-/// Judges by the text of the response: `nan` fails, `wait` waits until it is cancelled or released, `panic` panics.
-struct Fake {
+mod check;
+#[path = "stream_tests.rs"]
+mod streams;
+
+/// Judges by the text of the response: `nan` fails, `wait...` waits until it is cancelled or released, `panic` panics,
+/// `one` and `zero` get that as S and everything else 0.5. Knows one persona by two ids.
+pub(super) struct Fake {
     released: Arc<Notify>,
     /// Told when a waiting judgement stopped before its end.
     stopped: mpsc::Sender<()>,
@@ -38,6 +46,33 @@ struct Fake {
     health: watch::Sender<Health>,
     /// What the last call said.
     called: mpsc::Sender<Call>,
+    /// What the last call asked.
+    asked: mpsc::Sender<Group>,
+    /// Bytes of a response that grows.
+    grown: unbounded::UnboundedSender<usize>,
+    crowd: Arc<Crowd>,
+}
+
+/// Calls that are judged now, and the most that were at a time.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Crowd {
+    fn enter(&self) -> InCrowd<'_> {
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        InCrowd(self)
+    }
+}
+
+struct InCrowd<'a>(&'a Crowd);
+
+impl Drop for InCrowd<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Tells that a judgement was dropped.
@@ -55,7 +90,7 @@ impl Fake {
             "" => Err(JudgeError::invalid("candidates[0].response", "is empty")),
             "nan" => Err(JudgeError::new(ErrorCode::NonFinite, "not finite")),
             "panic" => panic!("as asked"),
-            "wait" => {
+            wait if wait.starts_with("wait") => {
                 self.waiting.lock().unwrap().take().map(|waiting| waiting.send(()));
                 let stopped = Tell(&self.stopped);
                 tokio::select! {
@@ -65,6 +100,8 @@ impl Fake {
                 std::mem::forget(stopped);
                 Ok(verdict(&candidate.id))
             }
+            "zero" => Ok(verdict_of(&candidate.id, 0.0)),
+            "one" => Ok(verdict_of(&candidate.id, 1.0)),
             _ => Ok(verdict(&candidate.id)),
         }
     }
@@ -72,7 +109,9 @@ impl Fake {
 
 impl Scorer for Fake {
     async fn score(&self, group: Group, _: &OptionOverrides, call: &Call) -> Scored {
+        let _place = self.crowd.enter();
         let _ = self.called.send(call.clone());
+        let _ = self.asked.send(group.clone());
         if group.persona.description.is_empty() {
             return Err(JudgeError::invalid("persona", "has nothing usable"));
         }
@@ -83,8 +122,51 @@ impl Scorer for Fake {
         Ok(results)
     }
 
+    /// A word is a token.
+    async fn response_tokens(&self, group: &Group, _: &OptionOverrides, _: &Call) -> Result<Vec<usize>, JudgeError> {
+        Ok(group.candidates.iter().map(|candidate| candidate.response.split_whitespace().count()).collect())
+    }
+
+    fn check_candidate(&self, candidate: &Candidate) -> Result<(), JudgeError> {
+        let bytes = candidate.response.len();
+        let _ = self.grown.send(bytes);
+        match bytes {
+            0..=100 => Ok(()),
+            _ => Err(JudgeError::invalid("candidates[0].response", "at most 100")),
+        }
+    }
+
+    async fn score_dialogue(
+        &self,
+        dialogue: Dialogue,
+        _: &OptionOverrides,
+        call: &Call,
+    ) -> Result<ScoredDialogue, JudgeError> {
+        let judge = async |turn: Turn| self.judge(&Candidate { id: String::new(), response: turn.text }, call).await;
+        let mut turns = Vec::new();
+        for (at, turn) in dialogue.turns.into_iter().enumerate().filter(|(_, turn)| turn.speaker == dialogue.agent) {
+            turns.push((at, judge(turn).await));
+        }
+        Ok(ScoredDialogue { turns, drift: None })
+    }
+
     fn health(&self) -> watch::Receiver<Health> {
         self.health.subscribe()
+    }
+
+    fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
+        match id {
+            "kind" | "teodor" => Ok(Persona { description: "kind".into(), ..Persona::default() }),
+            id => Err(JudgeError::new(ErrorCode::NotFound, format!("no {id}"))),
+        }
+    }
+
+    fn personas(&self) -> Arc<Registry> {
+        Arc::default()
+    }
+
+    fn reload_personas(&self) -> Option<Result<bool, RegistryError>> {
+        None
     }
 
     fn observe(&self) {}
@@ -128,37 +210,52 @@ impl Scorer for Fake {
 }
 
 /// What a test holds of its judge.
-struct Strings {
-    released: Arc<Notify>,
-    stopped: mpsc::Receiver<()>,
-    waiting: Option<oneshot::Receiver<()>>,
-    health: watch::Sender<Health>,
-    called: mpsc::Receiver<Call>,
+pub(super) struct Strings {
+    pub released: Arc<Notify>,
+    pub stopped: mpsc::Receiver<()>,
+    pub waiting: Option<oneshot::Receiver<()>>,
+    pub health: watch::Sender<Health>,
+    pub called: mpsc::Receiver<Call>,
+    pub asked: mpsc::Receiver<Group>,
+    grown: unbounded::UnboundedReceiver<usize>,
+    crowd: Arc<Crowd>,
 }
 
-fn fake() -> (Fake, Strings) {
+pub(super) fn fake() -> (Fake, Strings) {
     let released = Arc::<Notify>::default();
     let (stopped_sender, stopped) = mpsc::channel();
     let (waiting_sender, waiting) = oneshot::channel();
     let (called_sender, called) = mpsc::channel();
+    let (asked_sender, asked) = mpsc::channel();
+    let (grown_sender, grown) = unbounded::unbounded_channel();
     let health = watch::Sender::new(Health::Ready);
+    let crowd = Arc::<Crowd>::default();
     let fake = Fake {
         released: Arc::clone(&released),
         stopped: stopped_sender,
         waiting: Mutex::new(Some(waiting_sender)),
         health: health.clone(),
         called: called_sender,
+        asked: asked_sender,
+        grown: grown_sender,
+        crowd: Arc::clone(&crowd),
     };
-    (fake, Strings { released, stopped, waiting: Some(waiting), health, called })
+    (fake, Strings { released, stopped, waiting: Some(waiting), health, called, asked, grown, crowd })
 }
 
 fn verdict(id: &str) -> Verdict {
-    let posterior = Posterior { aligned: 0.5, indeterminate: 0.25, contradictory: 0.25 };
-    let dimension = DimensionVerdict { posterior, evidence: 0.5, label_mass: None, label_order: vec![Label::ALL] };
+    verdict_of(id, 0.5)
+}
+
+fn verdict_of(id: &str, s_prism: f64) -> Verdict {
+    let rest = (1.0 - s_prism) / 2.0;
+    let posterior = Posterior { aligned: s_prism, indeterminate: rest, contradictory: rest };
+    let evidence = s_prism;
+    let dimension = DimensionVerdict { posterior, evidence, label_mass: None, label_order: vec![Label::ALL] };
     let digest = Digest::of_bytes(b"");
     Verdict {
         id: id.into(),
-        s_prism: 0.5,
+        s_prism,
         dimensions: DimensionVerdicts {
             task_framing: dimension.clone(),
             interpersonal_stance: dimension.clone(),
@@ -196,26 +293,29 @@ struct Harness {
 impl Harness {
     /// A server whose model is loaded when `load` gets its message.
     async fn loading(load: mpsc::Receiver<Result<(), String>>) -> Self {
+        Self::with(load, ServerOptions { reflection: true, ..ServerOptions::default() }).await
+    }
+
+    async fn with(load: mpsc::Receiver<Result<(), String>>, options: ServerOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stop_signal) = oneshot::channel();
         let (fake, strings) = fake();
         let load = move || load.recv().unwrap().map(|()| fake);
         let shutdown = async { drop(stop_signal.await) };
-        let served = tokio::spawn(run(
-            plain(listener),
-            load,
-            ServerOptions { reflection: true, ..ServerOptions::default() },
-            shutdown,
-        ));
+        let served = tokio::spawn(run(plain(listener), load, options, shutdown));
         let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
         Self { address, channel, stop: Some(stop), served, strings }
     }
 
     async fn ready() -> Self {
+        Self::ready_with(ServerOptions { reflection: true, ..ServerOptions::default() }).await
+    }
+
+    async fn ready_with(options: ServerOptions) -> Self {
         let (loaded, load) = mpsc::channel();
         loaded.send(Ok(())).unwrap();
-        let harness = Self::loading(load).await;
+        let harness = Self::with(load, options).await;
         harness.until(ServingStatus::Serving).await;
         harness
     }
@@ -243,7 +343,7 @@ impl Harness {
 }
 
 fn plain(judge: TcpListener) -> Ports {
-    Ports { judge, admin: None }
+    Ports { judge, http: None, admin: None }
 }
 
 fn persona() -> Option<pb::Persona> {
@@ -370,9 +470,13 @@ async fn a_budget_that_is_over_on_arrival_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_judge_is_an_internal_error_and_the_server_goes_on() {
+async fn a_failure_of_the_judge_is_an_internal_error_with_its_reason_and_the_server_goes_on() {
     let harness = Harness::ready().await;
-    assert_eq!(harness.judge().score(score("panic")).await.unwrap_err().code(), Code::Internal);
+    for (response, reason) in [("panic", "INTERNAL"), ("nan", "NON_FINITE")] {
+        let status = harness.judge().score(score(response)).await.unwrap_err();
+        let told = status.get_details_error_info().map(|info| info.reason);
+        assert_eq!((status.code(), told.as_deref()), (Code::Internal, Some(reason)));
+    }
     assert!(harness.judge().score(score("hi")).await.is_ok());
 }
 

@@ -11,8 +11,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{Error, RootCertStore, ServerConfig};
 
-use super::watched::Watched;
 use crate::digest::Digest;
+use crate::watched::Watched;
 
 /// Where the certificates are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub struct Tls {
 }
 
 struct Loaded {
-    config: Arc<ServerConfig>,
+    grpc: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
     expires: SystemTime,
 }
 
@@ -64,9 +65,14 @@ impl Tls {
         Ok(Self { files, loaded: Watched::new(loaded, contents.digest()) })
     }
 
-    /// For the next connection.
-    pub fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.loaded.now().config))
+    /// For the next connection to the gRPC port.
+    pub fn grpc(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.loaded.now().grpc))
+    }
+
+    /// For the next connection to the HTTP port.
+    pub fn http(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.loaded.now().http))
     }
 
     /// When the server's certificate ends.
@@ -131,7 +137,9 @@ impl Contents {
             TlsError::new(&files.key, format!("is not the key of {}: {error}", files.certificate.display()))
         })?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Loaded { config: Arc::new(config), expires })
+        let mut http = config.clone();
+        http.alpn_protocols.push(b"http/1.1".to_vec());
+        Ok(Loaded { grpc: Arc::new(config), http: Arc::new(http), expires })
     }
 }
 

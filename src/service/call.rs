@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{CacheControl, Cancel, Lane, Quota};
+use crate::prism::Shaping;
 use crate::telemetry::CallRecord;
 
 /// What a call says besides what is judged and how. None of it changes a bit of the verdict.
@@ -19,6 +20,8 @@ pub struct Call {
     /// The front end's name of what was called, for example `ScoreGroup`.
     pub method: &'static str,
     pub cancel: Cancel,
+    /// How the caller makes rewards of the verdicts ([`Shaping::rewards`]); noted in the log and in the record of the call.
+    pub shaping: Option<Shaping>,
     /// What the transport knows of the call and is told of it.
     pub record: CallRecord,
 }

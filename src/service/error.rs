@@ -1,5 +1,7 @@
 //! The errors of a judgement: each has one code, and is never a number.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::OverQuota;
@@ -23,6 +25,8 @@ pub enum ErrorCode {
     OverQuota,
     /// The model is restarting, or has ended.
     Unavailable,
+    /// This judge knows no persona or policy of that name.
+    NotFound,
     /// The model thread failed.
     Internal,
 }
@@ -38,7 +42,21 @@ impl ErrorCode {
             Self::Overloaded => "overloaded",
             Self::OverQuota => "over_quota",
             Self::Unavailable => "unavailable",
+            Self::NotFound => "not_found",
             Self::Internal => "internal",
+        }
+    }
+
+    /// Whether it is the caller who has to do something about it, or has gone away; if not, the judge could not judge.
+    pub(super) fn is_callers(self) -> bool {
+        match self {
+            Self::InvalidArgument | Self::NotFound | Self::Cancelled => true,
+            Self::NonFinite
+            | Self::DeadlineExceeded
+            | Self::Overloaded
+            | Self::OverQuota
+            | Self::Unavailable
+            | Self::Internal => false,
         }
     }
 
@@ -47,7 +65,12 @@ impl ErrorCode {
         match self {
             // An input that breaks the model breaks it for everybody: one who waits must not try in turn.
             Self::InvalidArgument | Self::NonFinite | Self::Internal => true,
-            Self::Cancelled | Self::DeadlineExceeded | Self::Overloaded | Self::OverQuota | Self::Unavailable => false,
+            Self::Cancelled
+            | Self::DeadlineExceeded
+            | Self::Overloaded
+            | Self::OverQuota
+            | Self::Unavailable
+            | Self::NotFound => false,
         }
     }
 }
@@ -73,6 +96,12 @@ impl JudgeError {
 
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, field: None, message: message.into(), overload: None, over_quota: None }
+    }
+
+    /// When to try again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let overload = self.overload.as_ref().map(|overload| overload.retry_after);
+        overload.or(self.over_quota.map(|over| over.retry_after))
     }
 
     pub(super) fn internal(message: impl Into<String>) -> Self {

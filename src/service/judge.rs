@@ -9,12 +9,13 @@ use super::pool::Pool;
 use super::score::Shared;
 use super::slot;
 use super::wording::Wording;
-use super::{Health, JudgeConfig, OpenError, Recorder, RedisTier, arithmetic, config};
+use super::{ErrorCode, Health, JudgeConfig, JudgeError, OpenError, Recorder, RedisTier, arithmetic, config};
 use crate::cache::VerdictCache;
 use crate::digest::{self, Digest};
 use crate::engine::Engine;
 use crate::model::{Decoder, Gguf, TextModel};
 use crate::numerics::Numerics;
+use crate::persona::{Persona, Personas, Registry, RegistryError, UnknownPersona};
 use crate::prism::{LabelSpaces, Options, PromptTemplate, Provenance};
 
 /// Tokens that a prompt may have whatever the budget of keys and values: persona, a few turns and a response.
@@ -37,6 +38,7 @@ pub struct Judge {
     pub(super) engine: Engine,
     pub(super) health: watch::Receiver<Health>,
     pub(super) recorder: Option<Arc<dyn Recorder>>,
+    personas: Option<Personas>,
 }
 
 /// What makes this judge this judge.
@@ -94,12 +96,52 @@ impl Judge {
             health: engine.health(),
             engine,
             recorder: None,
+            personas: None,
         })
     }
 
     /// The same judge, and `recorder` is told of every call from now on.
     pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
         Self { recorder: Some(recorder), ..self }
+    }
+
+    /// The same judge, and requests may name these personas by their ids.
+    ///
+    /// # Errors
+    /// Personas that are larger than a request's may be, all of them.
+    pub fn knowing(self, personas: Personas) -> Result<Self, RegistryError> {
+        personas.now().check(|persona| self.limits.check_persona(persona))?;
+        Ok(Self { personas: Some(personas), ..self })
+    }
+
+    /// The persona that this judge knows by `id`.
+    ///
+    /// # Errors
+    /// NOT_FOUND, with ids that are near.
+    pub fn persona(&self, id: &str) -> Result<Persona, JudgeError> {
+        let found = match &self.personas {
+            Some(personas) => personas.now().get(id).map(|named| named.persona.clone()),
+            None => Err(UnknownPersona::NoPersonas),
+        };
+        found.map_err(|unknown| {
+            let error = JudgeError::new(ErrorCode::NotFound, format!("persona_id: {unknown}"));
+            JudgeError { field: Some("persona_id".to_owned()), ..error }
+        })
+    }
+
+    /// All personas that this judge knows by an id.
+    pub fn personas(&self) -> Arc<Registry> {
+        self.personas.as_ref().map(Personas::now).unwrap_or_default()
+    }
+
+    /// Takes what the files of the personas hold now, for calls from now on; whether that was something new. None where
+    /// there are no such files. Blocks.
+    ///
+    /// # Errors
+    /// What is wrong with them, once for each change; all personas stay as they were.
+    pub fn reload_personas(&self) -> Option<Result<bool, RegistryError>> {
+        let check = |persona: &Persona| self.limits.check_persona(persona);
+        self.personas.as_ref().map(|personas| personas.reload(check))
     }
 
     /// Whether the model answers, now and from now on.

@@ -4,7 +4,7 @@
 
 use super::JudgeError;
 use crate::persona::Persona;
-use crate::prism::{Candidate, Group};
+use crate::prism::{Candidate, Group, Turn};
 use crate::telemetry::catalogue::LIMIT_REFUSALS;
 
 /// Bytes of a text for each token that the model can read at once; of running text a token is four or fewer.
@@ -16,7 +16,7 @@ const NAME_BYTES: usize = 1024;
 /// Facts of a persona.
 const FACTS: usize = 4096;
 
-/// Traits of a persona; there are five, and repeats are allowed.
+/// Traits of a persona; there are five, and whoever reads the persona refuses repeats.
 const TRAITS: usize = 64;
 
 /// The limits that can be set.
@@ -73,20 +73,67 @@ impl Limits {
     /// # Errors
     /// The first field that is too large, with its size and the limit.
     pub fn check_group(&self, group: &Group) -> Result<(), JudgeError> {
-        let Group { persona, context, candidates } = group;
-        count("candidates", ("candidates", "candidates"), candidates.len(), self.candidates)?;
-        self.check_persona(persona)?;
-        count("turns", ("context", "turns"), context.len(), self.turns)?;
-        let mut all = 0;
-        for (index, turn) in context.iter().enumerate() {
-            bytes("context_bytes", || format!("context[{index}].speaker"), turn.speaker.len(), NAME_BYTES)?;
-            bytes("context_bytes", || format!("context[{index}].text"), turn.text.len(), self.context_bytes)?;
-            all += turn.speaker.len() + turn.text.len();
-        }
-        bytes("context_bytes", || "context".to_owned(), all, self.context_bytes)
+        self.group(group).map_err(TooLarge::refused)
     }
 
-    fn check_persona(&self, persona: &Persona) -> Result<(), JudgeError> {
+    /// The same without what the turns of the context hold, which concerns those alone that come after them.
+    ///
+    /// # Errors
+    /// As [`Limits::check_group`].
+    pub fn check_dialogue(&self, group: &Group) -> Result<(), JudgeError> {
+        self.dialogue(group).map_err(TooLarge::refused)
+    }
+
+    /// For each part of a context, the first `after` turns of it in rising order, the error that
+    /// [`Limits::check_group`] has for it.
+    pub fn check_parts(&self, context: &[Turn], after: &[usize]) -> Vec<Option<JudgeError>> {
+        let (mut checked, mut all, mut wrong) = (0, 0, None);
+        let check = |turns: &usize| {
+            for (index, turn) in context.iter().enumerate().take(*turns).skip(checked) {
+                wrong = wrong.take().or_else(|| self.turn(index, turn).map_err(TooLarge::refused).err());
+                all += size(turn);
+            }
+            checked = *turns;
+            wrong.clone().or_else(|| self.context(all).map_err(TooLarge::refused).err())
+        };
+        after.iter().map(check).collect()
+    }
+
+    fn group(&self, group: &Group) -> Result<(), TooLarge> {
+        self.dialogue(group)?;
+        let context = &group.context;
+        context.iter().enumerate().try_for_each(|(index, turn)| self.turn(index, turn))?;
+        self.context(context.iter().map(size).sum())
+    }
+
+    fn dialogue(&self, group: &Group) -> Result<(), TooLarge> {
+        let Group { persona, context, candidates } = group;
+        count("candidates", ("candidates", "candidates"), candidates.len(), self.candidates)?;
+        self.persona(persona)?;
+        count("turns", ("context", "turns"), context.len(), self.turns)
+    }
+
+    fn turn(&self, index: usize, turn: &Turn) -> Result<(), TooLarge> {
+        bytes("context_bytes", || format!("context[{index}].speaker"), turn.speaker.len(), NAME_BYTES)?;
+        bytes("context_bytes", || format!("context[{index}].text"), turn.text.len(), self.context_bytes)
+    }
+
+    fn context(&self, size: usize) -> Result<(), TooLarge> {
+        bytes("context_bytes", || "context".to_owned(), size, self.context_bytes)
+    }
+
+    /// A persona of a file, which no call has sent.
+    ///
+    /// # Errors
+    /// The first field that is too large, with its size and the limit.
+    pub fn check_persona(&self, persona: &Persona) -> Result<(), String> {
+        self.persona(persona).map_err(|TooLarge { error, .. }| {
+            let field = error.field.unwrap_or_default();
+            format!("{}: {}", field.trim_start_matches("persona."), error.message)
+        })
+    }
+
+    fn persona(&self, persona: &Persona) -> Result<(), TooLarge> {
         let Persona { name, traits, description, facts } = persona;
         let name = name.as_deref().map_or(0, str::len);
         bytes("persona_bytes", || "persona.name".to_owned(), name, NAME_BYTES)?;
@@ -106,6 +153,10 @@ impl Limits {
     /// # Errors
     /// As [`Limits::check_group`].
     pub fn check_candidate(&self, index: usize, candidate: &Candidate) -> Result<(), JudgeError> {
+        self.candidate(index, candidate).map_err(TooLarge::refused)
+    }
+
+    fn candidate(&self, index: usize, candidate: &Candidate) -> Result<(), TooLarge> {
         bytes("id_bytes", || format!("candidates[{index}].id"), candidate.id.len(), NAME_BYTES)?;
         bytes(
             "response_bytes",
@@ -116,34 +167,56 @@ impl Limits {
     }
 }
 
+/// Whether a persona is one that a judge can take whatever its model: its name and the number of its parts.
+///
+/// # Errors
+/// The first field that is too large, with its size and the limit.
+pub fn check_persona(persona: &Persona) -> Result<(), String> {
+    Limits::new(&LimitSettings::DEFAULT, usize::MAX).check_persona(persona)
+}
+
 /// The id of a request, which front ends echo and the judge never sees.
 ///
 /// # Errors
 /// The field, its size and the limit.
 pub fn check_request_id(id: &str) -> Result<(), JudgeError> {
-    bytes("id_bytes", || "request_id".to_owned(), id.len(), NAME_BYTES)
+    bytes("id_bytes", || "request_id".to_owned(), id.len(), NAME_BYTES).map_err(TooLarge::refused)
 }
 
-/// `limit_name` is what the metric calls it.
-fn bytes(
-    limit_name: &'static str,
-    field: impl FnOnce() -> String,
-    size: usize,
-    limit: usize,
-) -> Result<(), JudgeError> {
+/// What is too large, and which limit says so.
+struct TooLarge {
+    /// As the metric calls it.
+    limit: &'static str,
+    error: JudgeError,
+}
+
+impl TooLarge {
+    /// The error of a call that is refused for it.
+    fn refused(self) -> JudgeError {
+        LIMIT_REFUSALS.increment([self.limit]);
+        self.error
+    }
+}
+
+/// Bytes of a turn.
+fn size(turn: &Turn) -> usize {
+    turn.speaker.len() + turn.text.len()
+}
+
+fn bytes(limit_name: &'static str, field: impl FnOnce() -> String, size: usize, limit: usize) -> Result<(), TooLarge> {
     if size <= limit {
         return Ok(());
     }
-    LIMIT_REFUSALS.increment([limit_name]);
-    Err(JudgeError::invalid(field(), format!("it has {size} bytes and this judge takes at most {limit}: shorten it")))
+    let message = format!("it has {size} bytes and this judge takes at most {limit}: shorten it");
+    Err(TooLarge { limit: limit_name, error: JudgeError::invalid(field(), message) })
 }
 
-fn count(limit_name: &'static str, (field, what): (&str, &str), size: usize, limit: usize) -> Result<(), JudgeError> {
+fn count(limit_name: &'static str, (field, what): (&str, &str), size: usize, limit: usize) -> Result<(), TooLarge> {
     if size <= limit {
         return Ok(());
     }
-    LIMIT_REFUSALS.increment([limit_name]);
-    Err(JudgeError::invalid(field, format!("there are {size} {what} and this judge takes at most {limit}: send fewer")))
+    let message = format!("there are {size} {what} and this judge takes at most {limit}: send fewer");
+    Err(TooLarge { limit: limit_name, error: JudgeError::invalid(field, message) })
 }
 
 #[cfg(test)]
@@ -232,6 +305,23 @@ mod tests {
             let mut changed = group();
             change(&mut changed);
             assert_eq!(refusal(&SMALL, &changed), Some((field.to_owned(), message)));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_context_has_the_error_that_it_has_alone() {
+        let turn = |text: usize| Turn { speaker: "s".to_owned(), text: "t".repeat(text) };
+        let limits = Limits::new(&LimitSettings { turns: 9, ..SMALL }, 1000);
+        for sizes in [[5, 5, 5, 5, 5, 5], [5, 31, 0, 0, 0, 0], [9, 9, 9, 31, 0, 2], [29, 0, 0, 0, 0, 0]] {
+            let context: Vec<Turn> = sizes.into_iter().map(turn).collect();
+            let alone = |turns: usize| {
+                let part = Group { context: context[..turns].to_vec(), ..group() };
+                limits.check_group(&part).err()
+            };
+            for after in [vec![0, 1, 2, 3, 4, 5, 6], vec![2, 2, 5], vec![6], vec![]] {
+                let expected: Vec<_> = after.iter().map(|turns| alone(*turns)).collect();
+                assert_eq!(limits.check_parts(&context, &after), expected, "{sizes:?}");
+            }
         }
     }
 

@@ -2,7 +2,10 @@
 
 mod arithmetic;
 mod call;
+pub mod check;
 mod config;
+mod count;
+mod dialogue;
 mod error;
 mod judge;
 mod limits;
@@ -15,15 +18,17 @@ mod report;
 mod score;
 mod self_check;
 mod slot;
+mod subject;
 mod tokens;
 mod warnings;
 mod wording;
 
 pub use call::Call;
 pub use config::{AnswerSlot, JudgeConfig, OptionOverrides};
+pub use dialogue::{Dialogue, ScoredDialogue};
 pub use error::{ErrorCode, JudgeError, OpenError};
 pub use judge::Judge;
-pub use limits::{LimitSettings, check_request_id};
+pub use limits::{LimitSettings, check_persona, check_request_id};
 pub use prompts::TokenPrompt;
 pub use quota::{OverQuota, Quota};
 pub use record::{Finished, Recorder, Recording};

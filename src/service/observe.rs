@@ -2,44 +2,56 @@
 //! counts, is copied by [`Judge::observe`] when somebody asks.
 
 use super::{Call, Judge, Lane, Overloaded, Scored};
-use crate::cache::{Judgement, Seat};
+use crate::cache::Seat;
 use crate::engine::EngineError;
-use crate::prism::{Dimension, DimensionVerdicts};
+use crate::prism::{Conclusion, Dimension, TokenCounts, Verdict};
 use crate::telemetry::catalogue::{
     ACTIVE_PIECES, CACHE_BYTES, CACHE_ENTRIES, CACHE_LIMIT_BYTES, CACHE_LOOKUPS, CANDIDATES_JUDGED, COMPUTED_TOKENS,
-    EVIDENCE, GROUP_CANDIDATES, KV_BYTES, KV_LIMIT_BYTES, LABEL_MASS, MODEL_INFO, NON_FINITE, PREFIX_EVICTED_TOKENS,
-    PREFIX_HIT_TOKENS, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES, QUEUE_TOKENS, S_PRISM, SHED,
-    WASTED_TOKENS,
+    EVIDENCE, GROUP_CANDIDATES, KV_BYTES, KV_LIMIT_BYTES, LABEL_MASS, MODEL_INFO, NON_FINITE, PERSONAS,
+    PREFIX_EVICTED_TOKENS, PREFIX_HIT_TOKENS, PROMPT_TOKENS, QUEUE_AGE_SECONDS, QUEUE_LIMIT_TOKENS, QUEUE_PIECES,
+    QUEUE_TOKENS, S_PRISM, SHED, WASTED_TOKENS,
 };
 use crate::telemetry::{CallRecord, Sizes};
 
 /// Counts what becomes of the candidates of one call. Dropped before its end, the caller went away.
-pub(super) struct Watch {
+pub(super) struct Watch<'a> {
+    record: &'a CallRecord,
     candidates: usize,
     ended: bool,
 }
 
-impl Watch {
-    pub fn begin(call: &Call, candidates: usize) -> Self {
+impl<'a> Watch<'a> {
+    pub fn begin(call: &'a Call, candidates: usize) -> Self {
         call.record.set_lane(call.lane.name());
+        if let Some(shaping) = &call.shaping {
+            call.record.set_shaping(shaping.name());
+        }
         call.record.add(Sizes { candidates: candidates as u64, ..Sizes::default() });
         GROUP_CANDIDATES.record([], candidates as f64);
-        Self { candidates, ended: false }
+        Self { record: &call.record, candidates, ended: false }
     }
 
     pub fn end(mut self, scored: &Scored) {
         self.ended = true;
         match scored {
             Ok(results) => results.iter().for_each(|result| match result {
-                Ok(verdict) => count(if verdict.cached { "cached" } else { "computed" }, 1),
+                Ok(verdict) => self.handed_out(verdict),
                 Err(error) => count(error.code.name(), 1),
             }),
             Err(error) => count(error.code.name(), self.candidates),
         }
     }
+
+    fn handed_out(&self, verdict: &Verdict) {
+        count(if verdict.cached { "cached" } else { "computed" }, 1);
+        let TokenCounts { prompt, computed } = verdict.tokens;
+        let cached = u64::from(verdict.cached);
+        self.record.add(Sizes { candidates: 0, cached, prompt_tokens: prompt, computed_tokens: computed });
+        PROMPT_TOKENS.add([], prompt);
+    }
 }
 
-impl Drop for Watch {
+impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if !self.ended {
             count("cancelled", self.candidates);
@@ -82,21 +94,14 @@ pub(super) fn lookup<E>(seat: &Seat<E>) {
     ]);
 }
 
-/// A verdict that is about to be given; `computed` as in [`super::score`].
-pub(super) fn verdict(record: &CallRecord, judgement: &Judgement, computed: Option<u64>) {
-    let prompt_tokens = judgement.prompt_tokens;
-    let cached = u64::from(computed.is_none());
-    record.add(Sizes { candidates: 0, cached, prompt_tokens, computed_tokens: computed.unwrap_or(0) });
-    PROMPT_TOKENS.add([], prompt_tokens);
-    if computed.is_some() {
-        let dimensions: &DimensionVerdicts = &judgement.conclusion.dimensions;
-        S_PRISM.record([], judgement.conclusion.s_prism);
-        for dimension in Dimension::ALL {
-            let (name, verdict) = (dimension.name(), dimensions.get(dimension));
-            EVIDENCE.record([name], verdict.evidence);
-            if let Some(mass) = verdict.label_mass {
-                LABEL_MASS.record([name], mass);
-            }
+/// A judgement that was computed.
+pub(super) fn judged(conclusion: &Conclusion) {
+    S_PRISM.record([], conclusion.s_prism);
+    for dimension in Dimension::ALL {
+        let (name, verdict) = (dimension.name(), conclusion.dimensions.get(dimension));
+        EVIDENCE.record([name], verdict.evidence);
+        if let Some(mass) = verdict.label_mass {
+            LABEL_MASS.record([name], mass);
         }
     }
 }
@@ -122,6 +127,7 @@ impl Judge {
         if let Some(recorder) = &self.recorder {
             recorder.observe();
         }
+        PERSONAS.set([], self.personas().len() as f64);
         let (entries, bytes) = self.cache.size();
         CACHE_ENTRIES.set([], entries as f64);
         CACHE_BYTES.set([], bytes as f64);
@@ -156,6 +162,7 @@ mod tests {
             ErrorCode::Overloaded,
             ErrorCode::OverQuota,
             ErrorCode::Unavailable,
+            ErrorCode::NotFound,
             ErrorCode::Internal,
         ];
         let outcomes = labels("prism_judge_candidates_total");

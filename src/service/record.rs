@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::{CacheControl, JudgeError, Lane, OptionOverrides, Scored};
-use crate::prism::{Group, Options, Provenance};
+use crate::prism::{Group, Options, Provenance, Shaping};
 
 /// Resolves when a recorder lets the verdicts of a call go, or refuses to.
 pub type Recording<'a> = Pin<Box<dyn Future<Output = Result<(), JudgeError>> + Send + 'a>>;
@@ -30,12 +30,16 @@ pub struct Finished {
     pub lane: Lane,
     pub cache: CacheControl,
     pub group: Arc<Group>,
+    /// In a dialogue, for each candidate how many turns of the group's context come before it.
+    pub after: Option<Arc<[usize]>>,
     /// The options as the caller gave them, and as they were in force.
     pub overrides: OptionOverrides,
     pub options: Options,
     pub judge: Provenance,
     /// The spelling of the three letters at the answer slot.
     pub answer_slot: [&'static str; 3],
+    /// How rewards are made of the verdicts.
+    pub shaping: Option<Shaping>,
     pub scored: Scored,
 }
 

@@ -7,13 +7,17 @@ use std::time::Instant;
 
 use super::observe::{self, Watch};
 use super::pool::PoolError;
+use super::subject::Subject;
 use super::wording::Judged;
-use super::{CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, OptionOverrides, Recorder, warnings};
+use super::{
+    CacheControl, Call, ErrorCode, Finished, Health, Judge, JudgeError, Lane, OptionOverrides, Recorder, warnings,
+};
 use crate::cache::{Judgement, Question, QuestionKey, Rank, Seat};
 use crate::digest::Digest;
 use crate::engine::Realm;
 use crate::prism::{
     EvidenceKind, Group, LabelOrder, Options, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
+    check_candidate, check_dialogue, check_group,
 };
 use crate::telemetry::Stage;
 use crate::telemetry::catalogue::{CONTROL_TEXT, SHED};
@@ -28,19 +32,48 @@ impl Judge {
     /// Judges a group. Needs a tokio runtime with timers if the call has a deadline or the judge a Redis; a call that the
     /// verdict cache in memory answers is ready at once.
     pub async fn score(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        let watch = Watch::begin(call, group.candidates.len());
-        let scored = self.ask(group, overrides, call).await;
+        self.ask(Subject::of_group(group), overrides, call).await
+    }
+
+    /// The same, for callers outside an async runtime; blocks.
+    pub fn score_blocking(&self, group: &Group, overrides: &OptionOverrides, call: &Call) -> Scored {
+        blocking(self.score(group.clone(), overrides, call))
+    }
+
+    /// The same, where each candidate answers the first turns of the context alone, `after` so many of them, in rising
+    /// order: the turns of a dialogue as [`super::Finished`] tells them.
+    pub fn score_after_blocking(
+        &self,
+        group: &Group,
+        after: Vec<usize>,
+        overrides: &OptionOverrides,
+        call: &Call,
+    ) -> Scored {
+        blocking(self.ask(Subject::of_dialogue(group.clone(), after)?, overrides, call))
+    }
+
+    pub(super) async fn ask(&self, subject: Subject, overrides: &OptionOverrides, call: &Call) -> Scored {
+        let watch = Watch::begin(call, subject.group.candidates.len());
+        let scored = self.answer(subject, overrides, call).await;
         watch.end(&scored);
         scored
     }
 
-    async fn ask(&self, group: Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        self.limits.check_group(&group)?;
+    async fn answer(&self, subject: Subject, overrides: &OptionOverrides, call: &Call) -> Scored {
+        let too_large = match &subject.after {
+            None => self.limits.check_group(&subject.group).map(|()| Vec::new())?,
+            Some(after) => {
+                self.limits.check_dialogue(&subject.group)?;
+                self.limits.check_parts(&subject.group.context, after)
+            }
+        };
         let options = overrides.over(&self.options);
-        let odd = warnings::of_request(&group, self.wording.text.tokenizer().added_tokens());
-        report(odd);
+        let fitting = too_large.iter().take_while(|error| error.is_none()).count();
+        let odd = warnings::of_request(&subject, fitting, self.wording.text.tokenizer().added_tokens());
+        // The last one has all that there is.
+        report(odd.last().copied().unwrap_or_default());
         let asked =
-            Asked { judge: self, provenance: self.provenance(&options), options, odd, group: Arc::new(group), call };
+            Asked { judge: self, provenance: self.provenance(&options), options, odd, too_large, subject, call };
         let scored = asked.score_in_time().await;
         match &self.recorder {
             None => scored,
@@ -48,12 +81,32 @@ impl Judge {
         }
     }
 
-    /// The same, for callers outside an async runtime; blocks.
-    pub fn score_blocking(&self, group: &Group, overrides: &OptionOverrides, call: &Call) -> Scored {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let runtime = runtime.map_err(|error| JudgeError::internal(format!("no timer can be had: {error}")))?;
-        runtime.block_on(self.score(group.clone(), overrides, call))
+    /// Why a call could not be prepared that has been admitted with `tokens`.
+    pub(super) fn unprepared(&self, error: PoolError, lane: Lane, tokens: usize) -> JudgeError {
+        match error {
+            PoolError::Full(waiting) => {
+                let overloaded = self.engine.refuse(lane, tokens);
+                SHED.increment([overloaded.lane.name(), "prepare_full"]);
+                let message = format!(
+                    "the {} lane is full: {waiting} calls wait to be prepared; try again in {} ms",
+                    overloaded.lane.name(),
+                    overloaded.retry_after.as_millis()
+                );
+                JudgeError { message, ..overloaded.into() }
+            }
+            PoolError::Panicked => {
+                tracing::error!("a request could not be prepared: its job panicked");
+                JudgeError::internal("the judge failed on this request")
+            }
+        }
     }
+}
+
+/// Runs a call on a runtime of its own.
+pub(super) fn blocking<T>(call: impl Future<Output = Result<T, JudgeError>>) -> Result<T, JudgeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| JudgeError::internal(format!("no timer can be had: {error}")))?;
+    runtime.block_on(call)
 }
 
 /// Counts for the whole process.
@@ -73,9 +126,11 @@ struct Asked<'a> {
     judge: &'a Judge,
     provenance: Provenance,
     options: Options,
-    /// What is odd about the persona and the context.
-    odd: TextCounts,
-    group: Arc<Group>,
+    /// What is odd about the persona and the context; in a dialogue, one for each candidate whose context is not too large.
+    odd: Vec<TextCounts>,
+    /// In a dialogue, for each candidate what is too large about its context.
+    too_large: Vec<Option<JudgeError>>,
+    subject: Subject,
     call: &'a Call,
 }
 
@@ -94,18 +149,20 @@ impl Asked<'_> {
 
     /// Tells the recorder how the call ended. What it refuses is not handed out.
     async fn record(&self, recorder: &dyn Recorder, overrides: &OptionOverrides, scored: Scored) -> Scored {
-        let Call { lane, cache, tenant, request_id, method, cancel, .. } = self.call;
+        let Call { lane, cache, tenant, request_id, method, cancel, shaping, .. } = self.call;
         let recording = recorder.record(Finished {
             request_id: request_id.clone(),
             tenant: tenant.clone(),
             method,
             lane: *lane,
             cache: *cache,
-            group: Arc::clone(&self.group),
+            group: Arc::clone(&self.subject.group),
+            after: self.subject.after.clone(),
             overrides: *overrides,
             options: self.options,
             judge: self.provenance.clone(),
             answer_slot: self.judge.wording.slot.letters,
+            shaping: *shaping,
             scored: scored.clone(),
         });
         tokio::select! {
@@ -116,22 +173,27 @@ impl Asked<'_> {
     }
 
     async fn score(&self) -> Scored {
-        let candidates = &self.group.candidates;
-        let check = |index| self.judge.limits.check_candidate(index, &candidates[index]);
-        // A candidate that is too large fails by itself, before it is looked at any further.
+        let candidates = &self.subject.group.candidates;
+        let check = |index| {
+            if let Some(error) = self.too_large.get(index).cloned().flatten() {
+                return Err(error);
+            }
+            self.judge.limits.check_candidate(index, &candidates[index])?;
+            check_candidate(index, &candidates[index], &self.options).map_err(JudgeError::from)
+        };
+        // A candidate that is at fault fails by itself, before it is looked at any further.
         let mut results: Results = (0..candidates.len()).map(|index| check(index).err().map(Err)).collect();
         let open: Vec<usize> = (0..candidates.len()).filter(|index| results[*index].is_none()).collect();
         match self.call.cache {
-            // Without a candidate nothing can be looked up; preparing says what is wrong.
-            _ if candidates.is_empty() => drop(self.compute(&open).await?),
-            _ if open.is_empty() => {}
+            // Nothing is left to compute, which would say what is wrong with the group.
+            _ if open.is_empty() => self.check()?,
             CacheControl::Use => self.shared(open, &mut results).await?,
             CacheControl::Refresh => {
-                let key = self.key();
-                for (index, judged) in open.iter().zip(self.compute(&open).await?) {
+                let keys = self.keys(&open);
+                for ((index, key), judged) in open.iter().zip(keys).zip(self.compute(&open).await?) {
                     results[*index] = Some(judged.map(|judged| {
                         let judgement = Arc::new(judged.judgement);
-                        self.judge.cache.keep(key.candidate(&candidates[*index]), &judgement);
+                        self.judge.cache.keep(key, &judgement);
                         self.verdict(*index, &judgement, Some(judged.computed))
                     }));
                 }
@@ -151,9 +213,7 @@ impl Asked<'_> {
     /// leaves its followers open; they look again.
     async fn shared(&self, mut open: Vec<usize>, results: &mut Results) -> Result<(), JudgeError> {
         let cache = &self.judge.cache;
-        let key = self.key();
-        let keys: HashMap<usize, Digest> =
-            open.iter().map(|index| (*index, key.candidate(&self.group.candidates[*index]))).collect();
+        let keys: HashMap<usize, Digest> = open.iter().copied().zip(self.keys(&open)).collect();
         let rank = Rank(self.call.lane as u8);
         while !open.is_empty() {
             let (mut first, mut follows) = (Vec::new(), Vec::new());
@@ -207,15 +267,17 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Judges the candidates at `wanted`, past the cache.
+    /// Judges the candidates at `wanted`, past the cache. What the caller can be told without computing is told first,
+    /// whether or not there is room or quota.
     async fn compute(&self, wanted: &[usize]) -> Result<Vec<Result<Judged, JudgeError>>, JudgeError> {
+        self.check()?;
         let Judge { engine, pool, wording, .. } = self.judge;
         if *self.judge.health.borrow() != Health::Ready {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
         }
-        let group = self.only(wanted);
+        let subject = self.subject.only(wanted);
         let Call { lane, cancel, quota, record, tenant, .. } = self.call;
-        let estimate = wording.estimate(&group, &self.options);
+        let estimate = wording.estimate(&subject, &self.options);
         let permit = engine.admit(*lane, estimate).inspect_err(observe::lane_full)?;
         // Last: what a full lane refuses costs the tenant nothing.
         let taken = quota.as_ref().map_or(Ok(()), |quota| quota.take(estimate, Instant::now()));
@@ -226,18 +288,21 @@ impl Asked<'_> {
             async move {
                 record.spent("prepare_wait", asked.elapsed());
                 let started = Instant::now();
-                let prepared = wording.prepare(&group, &options, realm, &cancel).await;
+                let prepared = wording.prepare(&subject, &options, realm, &cancel).await;
                 record.spent("prepare", started.elapsed());
                 prepared
             }
         };
         record.enter(Stage::Prepare);
-        let prepared = pool.run(*lane, job).await.map_err(|error| self.unprepared(error, estimate))?;
-        let (mut work, prepared) = prepared?;
+        let prepared = pool.run(*lane, job).await.map_err(|error| self.judge.unprepared(error, *lane, estimate));
+        let prepared = prepared.flatten();
         if let Some(quota) = quota {
-            quota.settle(estimate, work.tokens());
+            // What cannot be prepared costs nothing.
+            quota.settle(estimate, prepared.as_ref().map_or(0, |(work, _)| work.tokens()));
         }
+        let (mut work, prepared) = prepared?;
         work.record = record.clone();
+        work.remembers = self.call.cache == CacheControl::Use;
         record.enter(Stage::Queue);
         let answers = if work.is_empty() {
             Vec::new()
@@ -253,56 +318,50 @@ impl Asked<'_> {
         Ok(judged.into_iter().enumerate().map(renumber).collect())
     }
 
-    /// Why a call of about `tokens` could not be prepared.
-    fn unprepared(&self, error: PoolError, tokens: usize) -> JudgeError {
-        match error {
-            PoolError::Full(waiting) => {
-                let overloaded = self.judge.engine.refuse(self.call.lane, tokens);
-                SHED.increment([overloaded.lane.name(), "prepare_full"]);
-                let message = format!(
-                    "the {} lane is full: {waiting} calls wait to be prepared; try again in {} ms",
-                    overloaded.lane.name(),
-                    overloaded.retry_after.as_millis()
-                );
-                JudgeError { message, ..overloaded.into() }
-            }
-            PoolError::Panicked => {
-                tracing::error!("a request could not be prepared: its job panicked");
-                JudgeError::internal("the judge failed on this request")
-            }
-        }
+    /// What can be said against the whole request before anything is made of it.
+    fn check(&self) -> Result<(), JudgeError> {
+        let check = if self.subject.after.is_some() { check_dialogue } else { check_group };
+        Ok(check(&self.subject.group, &self.options).map(drop)?)
     }
 
-    /// The group with the candidates at `wanted` alone.
-    fn only(&self, wanted: &[usize]) -> Arc<Group> {
-        let Group { persona, context, candidates } = &*self.group;
-        if wanted.len() == candidates.len() {
-            return Arc::clone(&self.group);
-        }
-        let candidates = wanted.iter().map(|index| candidates[*index].clone()).collect();
-        Arc::new(Group { persona: persona.clone(), context: context.clone(), candidates })
-    }
-
-    fn key(&self) -> QuestionKey {
+    /// The keys of the judgements of the candidates at `wanted`, which are in order.
+    fn keys(&self, wanted: &[usize]) -> Vec<Digest> {
         let label_slot = self.options.evidence == EvidenceKind::LabelSlot;
         let by_id = self.options.label_order == LabelOrder::Released || self.judge.wording.template.shows_id();
-        QuestionKey::new(&Question {
+        let mut key = QuestionKey::new(&Question {
             judge: &self.provenance,
             options: &self.options,
             tenant: &self.call.tenant,
-            persona: &self.group.persona,
-            context: &self.group.context,
+            persona: &self.subject.group.persona,
+            context: &[],
             by_id: label_slot && by_id,
-        })
+        });
+        let (mut turns, mut keys) = (0, Vec::with_capacity(wanted.len()));
+        for index in wanted {
+            // Each context is the beginning of the next.
+            let context = self.subject.context(*index);
+            key = key.after(&context[turns..]);
+            turns = context.len();
+            keys.push(key.candidate(&self.subject.group.candidates[*index]));
+        }
+        keys
     }
 
     /// The verdict of the candidate at `index`; `computed` is None for a judgement that was made for somebody else.
     fn verdict(&self, index: usize, judgement: &Judgement, computed: Option<u64>) -> Verdict {
         let Judgement { conclusion, prompt_tokens } = judgement;
-        observe::verdict(&self.call.record, judgement, computed);
-        let candidate = &self.group.candidates[index];
+        if computed.is_some() {
+            observe::judged(conclusion);
+        }
+        let candidates = &self.subject.group.candidates;
+        let candidate = &candidates[index];
+        let dialogue = self.subject.after.is_some();
         let response = warnings::of_text(&candidate.response, self.judge.wording.text.tokenizer().added_tokens());
-        report(response);
+        // In a dialogue all but the last one are in the context too, and were reported with it.
+        if !dialogue || index + 1 == candidates.len() {
+            report(response);
+        }
+        let request = self.odd.get(if dialogue { index } else { 0 }).copied().unwrap_or_default();
         Verdict {
             id: candidate.id.clone(),
             s_prism: conclusion.s_prism,
@@ -311,7 +370,7 @@ impl Asked<'_> {
             judge: self.provenance.clone(),
             tokens: TokenCounts { prompt: *prompt_tokens, computed: computed.unwrap_or(0) },
             cached: computed.is_none(),
-            warnings: TextWarnings { response, request: self.odd },
+            warnings: TextWarnings { response, request },
         }
     }
 }

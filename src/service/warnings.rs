@@ -1,8 +1,9 @@
 //! Counts what people do not see in a text and what imitates the model's own structure. Nothing is taken out of a text
 //! for it: it is judged as it is, and the counts are reported beside the verdict.
 
+use super::subject::Subject;
 use crate::model::AddedTokens;
-use crate::prism::{Group, TextCounts};
+use crate::prism::{Group, TextCounts, Turn};
 
 /// What stands in one text. One pass.
 pub fn of_text(text: &str, added: &AddedTokens) -> TextCounts {
@@ -33,12 +34,24 @@ pub fn of_text(text: &str, added: &AddedTokens) -> TextCounts {
     counts
 }
 
-/// What stands in a group's persona and context together.
-pub fn of_request(group: &Group, added: &AddedTokens) -> TextCounts {
-    let persona = &group.persona;
+/// What stands in the persona and the context together: one for all candidates of a group, one for each of the first
+/// `turns` of a dialogue.
+pub fn of_request(subject: &Subject, turns: usize, added: &AddedTokens) -> Vec<TextCounts> {
+    let Group { persona, context, .. } = &*subject.group;
     let texts = persona.name.iter().chain([&persona.description]).chain(&persona.facts);
-    let turns = group.context.iter().flat_map(|turn| [&turn.speaker, &turn.text]);
-    texts.chain(turns).map(|text| of_text(text, added)).sum()
+    let persona: TextCounts = texts.map(|text| of_text(text, added)).sum();
+    let with = |before: TextCounts, turns: &[Turn]| {
+        let texts = turns.iter().flat_map(|turn| [&turn.speaker, &turn.text]);
+        [before].into_iter().chain(texts.map(|text| of_text(text, added))).sum()
+    };
+    let Some(after) = &subject.after else { return vec![with(persona, context)] };
+    let (mut counts, mut counted) = (persona, 0);
+    let next = |turns: &usize| {
+        counts = with(counts, &context[counted..*turns]);
+        counted = *turns;
+        counts
+    };
+    after.iter().take(turns).map(next).collect()
 }
 
 enum Kind {
@@ -157,17 +170,23 @@ mod tests {
     #[test]
     fn a_request_is_the_sum_of_all_texts_of_persona_and_context_and_of_no_response() {
         let odd = "\0\u{202e}\u{200b}<|im";
-        let group = Group {
+        let group = |context: Vec<Turn>, candidates: usize| Group {
             persona: Persona {
                 name: Some(odd.to_owned()),
                 description: odd.to_owned(),
                 facts: vec![odd.to_owned(), odd.to_owned()],
                 ..Persona::default()
             },
-            context: vec![Turn { speaker: odd.to_owned(), text: odd.to_owned() }],
-            candidates: vec![crate::prism::Candidate { id: odd.to_owned(), response: odd.to_owned() }],
+            context,
+            candidates: vec![crate::prism::Candidate { id: odd.to_owned(), response: odd.to_owned() }; candidates],
         };
-        let expected = TextCounts { control: 6, bidi: 6, invisible: 6, special_tokens: 6 };
-        assert_eq!(of_request(&group, &added()), expected);
+        let turn = Turn { speaker: odd.to_owned(), text: odd.to_owned() };
+        let each = |count| TextCounts { control: count, bidi: count, invisible: count, special_tokens: count };
+        assert_eq!(of_request(&Subject::of_group(group(vec![turn.clone()], 3)), 0, &added()), [each(6)]);
+        // In a dialogue each turn is asked about with those before it.
+        let dialogue =
+            Subject::of_dialogue(group(vec![turn; 5], 4), vec![0, 1, 1, 5]).unwrap_or_else(|_| unreachable!());
+        assert_eq!(of_request(&dialogue, 4, &added()), [each(4), each(6), each(6), each(14)]);
+        assert_eq!(of_request(&dialogue, 2, &added()), [each(4), each(6)]);
     }
 }

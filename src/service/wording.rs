@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::slot::Slot;
+use super::subject::Subject;
 use super::{Cancel, JudgeError, pool, tokens};
 use crate::cache::Judgement;
 use crate::engine::{EngineError, Prompt, Reading as TokenReading, Realm, Work};
@@ -25,12 +26,19 @@ pub struct Wording {
 /// A candidate's plan and where its prompts are in the work, or why it has none.
 type Planned = Result<(CandidatePlan, Range<usize>), JudgeError>;
 
-/// A group whose prompts went to the engine: how to read the answers.
+/// Candidates whose prompts went to the engine: how to read the answers.
 pub struct Prepared {
-    candidates: Vec<Planned>,
-    baseline: (Vec<InversePrompt>, Range<usize>),
+    parts: Vec<Part>,
+    /// Whether each part is a turn of its own, which may fail by itself.
+    dialogue: bool,
     /// Tokens of each prompt.
     lengths: Vec<usize>,
+}
+
+/// Candidates that answer the same, with their content-free prompts.
+struct Part {
+    candidates: Vec<Planned>,
+    baseline: (Vec<InversePrompt>, Range<usize>),
 }
 
 /// A judgement, and the tokens that went through the model for it.
@@ -40,64 +48,95 @@ pub struct Judged {
 }
 
 impl Wording {
-    /// Plans and tokenises a group, as a job of the pool: it gives its thread up between candidates, and goes on unless
+    /// Plans and tokenises candidates, as a job of the pool: it gives its thread up between them, and goes on unless
     /// `cancel` says otherwise.
     pub async fn prepare(
         &self,
-        group: &Group,
+        subject: &Subject,
         options: &Options,
         realm: Realm,
         cancel: &Cancel,
     ) -> Result<(Work, Prepared), JudgeError> {
         cancel.check()?;
-        let plan = plan(group, &self.spaces, &self.template, options)?;
+        let dialogue = subject.after.is_some();
         let mut desk = Desk { wording: self, text: self.text.session(), work: Work::of(realm), lengths: Vec::new() };
-        let mut candidates: Vec<Planned> = Vec::with_capacity(plan.len());
-        for (index, candidate) in plan.candidates().enumerate() {
-            pool::pass().await;
-            cancel.check()?;
-            candidates.push(candidate.map_err(JudgeError::from).and_then(|mut candidate| {
-                let range = desk.add(&candidate.prompts, &format!("candidates[{index}].response"))?;
-                // Rendered text is not needed any more; ten thousand candidates of it would be.
-                candidate.prompts.iter_mut().for_each(|prompt| prompt.messages = Vec::new());
-                Ok((candidate, range))
-            }));
+        let mut parts = Vec::new();
+        for (first, group) in subject.groups() {
+            let mut candidates: Vec<Planned> = Vec::with_capacity(group.candidates.len());
+            let plan = match plan(&group, &self.spaces, &self.template, options) {
+                Ok(plan) => plan,
+                // A turn that is wrong concerns those alone that come after it.
+                Err(error) if dialogue && error.field().is_some_and(|field| field.starts_with("context")) => {
+                    parts.push(Part::failed(error.into()));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            for (at, candidate) in plan.candidates().enumerate() {
+                pool::pass().await;
+                cancel.check()?;
+                let index = first + at;
+                let planned = candidate.map_err(|error| JudgeError::from(error).moved(at, index));
+                candidates.push(planned.and_then(|mut candidate| {
+                    let range = desk.add(&candidate.prompts, &format!("candidates[{index}].response"))?;
+                    forget_text(&mut candidate.prompts);
+                    Ok((candidate, range))
+                }));
+            }
+            let mut baseline = plan.baseline().to_vec();
+            match desk.add(&baseline, "context") {
+                Ok(range) => {
+                    forget_text(&mut baseline);
+                    parts.push(Part { candidates, baseline: (baseline, range) });
+                }
+                Err(error) if dialogue => parts.push(Part::failed(error)),
+                Err(error) => return Err(error),
+            }
+            // The next turn of a dialogue has longer ones, and a group has no next part.
+            desk.text.forget_conversations();
         }
-        let range = desk.add(plan.baseline(), "context")?;
-        let baseline = (plan.baseline().to_vec(), range);
-        Ok((desk.work, Prepared { candidates, baseline, lengths: desk.lengths }))
+        Ok((desk.work, Prepared { parts, dialogue, lengths: desk.lengths }))
     }
 
-    /// About how many tokens a group takes, from its length in bytes.
-    pub fn estimate(&self, group: &Group, options: &Options) -> usize {
+    /// About how many tokens candidates take, from their length in bytes.
+    pub fn estimate(&self, subject: &Subject, options: &Options) -> usize {
         /// English text; other languages take more, and the count is made good when the tokens are known.
         const BYTES_PER_TOKEN: usize = 4;
         /// Tokens of one description of a label space, or of one system turn with its note.
         const WORDING: usize = 64;
-        let persona = &group.persona;
+        let Group { persona, context, candidates } = &*subject.group;
         let persona: usize = persona.description.len() + persona.facts.iter().map(String::len).sum::<usize>();
-        let context: usize = group.context.iter().map(|turn| turn.speaker.len() + turn.text.len()).sum();
-        let responses: usize = group.candidates.iter().map(|candidate| candidate.response.len()).sum();
-        let candidates = group.candidates.len();
+        let context: usize = context.iter().map(|turn| turn.speaker.len() + turn.text.len()).sum();
+        let responses: usize = candidates.iter().map(|candidate| candidate.response.len()).sum();
+        let candidates = candidates.len();
+        let dialogue = subject.after.is_some();
         let orders = match options.label_order {
             LabelOrder::Released | LabelOrder::Content => 1,
             LabelOrder::Cyclic => 3,
             LabelOrder::All => 6,
         };
         match (options.evidence, options.layout) {
-            // Six roles, each with its own system turn before the dialogue.
+            // Six roles, each with its own system turn before the dialogue, and its own note in the turn before a response.
             (EvidenceKind::Likelihood, _) => {
-                6 * ((persona + context + responses) / BYTES_PER_TOKEN + WORDING + 4 * candidates)
+                let notes = if dialogue { context / BYTES_PER_TOKEN + candidates * WORDING } else { WORDING };
+                6 * ((persona + context + responses) / BYTES_PER_TOKEN + notes + 4 * candidates)
             }
             (EvidenceKind::LabelSlot, Layout::Shared) => {
                 (persona + context + responses) / BYTES_PER_TOKEN + candidates * 3 * orders * 3 * WORDING
             }
             (EvidenceKind::LabelSlot, Layout::Released) => {
+                // The turns of a dialogue have half of it before them, on average.
+                let context = if dialogue { context / 2 } else { context };
                 3 * orders
                     * ((candidates * (persona + context) + responses) / BYTES_PER_TOKEN + candidates * 3 * WORDING)
             }
         }
     }
+}
+
+/// Drops rendered text, which is not needed once there are tokens; ten thousand candidates of it would be large.
+fn forget_text(prompts: &mut [InversePrompt]) {
+    prompts.iter_mut().for_each(|prompt| prompt.messages = Vec::new());
 }
 
 /// Where prompts become work.
@@ -129,11 +168,18 @@ impl Desk<'_> {
     }
 }
 
+impl Part {
+    /// A turn that cannot be judged.
+    fn failed(error: JudgeError) -> Self {
+        Self { candidates: vec![Err(error)], baseline: (Vec::new(), 0..0) }
+    }
+}
+
 impl Prepared {
     /// One judgement per candidate, in order.
     ///
     /// # Errors
-    /// The outer error is one of the content-free prompts, which belong to the whole group.
+    /// The outer error is one of the content-free prompts of a group, which belong to all of it.
     pub fn conclude(
         self,
         answers: &[Result<TokenReading, EngineError>],
@@ -142,21 +188,31 @@ impl Prepared {
             let message = format!("the model gave {} answers to {} prompts", answers.len(), self.lengths.len());
             return Err(JudgeError::internal(message));
         }
-        let (prompts, range) = &self.baseline;
-        let free = readings(prompts, &answers[range.clone()])?;
-        // Content-free prompts belong to the group: they are counted with the first candidate.
-        let mut shared = computed(&answers[range.clone()]);
-        let judged = |planned: Planned| {
-            let (candidate, range) = planned?;
-            let answers = &answers[range.clone()];
-            let conclusion = conclude(&candidate, &readings(&candidate.prompts, answers)?, &free)?;
-            let prompt_tokens = self.lengths[range].iter().map(|length| *length as u64).sum();
-            Ok(Judged {
-                judgement: Judgement { conclusion, prompt_tokens },
-                computed: computed(answers) + std::mem::take(&mut shared),
-            })
-        };
-        Ok(self.candidates.into_iter().map(judged).collect())
+        let mut all = Vec::new();
+        for Part { candidates, baseline: (prompts, range) } in self.parts {
+            let free = match readings(&prompts, &answers[range.clone()]) {
+                Ok(free) => free,
+                Err(error) if self.dialogue => {
+                    all.extend(candidates.iter().map(|_| Err(error.clone())));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            // Content-free prompts belong to all of them: they are counted with the first candidate.
+            let mut shared = computed(&answers[range]);
+            let judged = |planned: Planned| {
+                let (candidate, range) = planned?;
+                let answers = &answers[range.clone()];
+                let conclusion = conclude(&candidate, &readings(&candidate.prompts, answers)?, &free)?;
+                let prompt_tokens = self.lengths[range].iter().map(|length| *length as u64).sum();
+                Ok(Judged {
+                    judgement: Judgement { conclusion, prompt_tokens },
+                    computed: computed(answers) + std::mem::take(&mut shared),
+                })
+            };
+            all.extend(candidates.into_iter().map(judged));
+        }
+        Ok(all)
     }
 }
 

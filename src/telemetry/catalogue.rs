@@ -1,8 +1,9 @@
 //! Every metric, each once. docs/metrics.md is generated from here (`tests/metrics.rs`).
 
 use super::labels::{
-    ALLOCATOR, AUDIT, AUTH, BREAKER, CALL_LANE, CODE, CONTROL, DIMENSION, END_STAGE, HEALTH, LANE, LEVEL, LIMIT,
-    LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, SHED_REASON, SPAN, STAGE, TIER, TLS_FAILURE,
+    ALLOCATOR, AUDIT, AUTH, BREAKER, CALL_LANE, CODE, CONTROL, DECISION, DIMENSION, END_STAGE, GROUND, HEALTH, LANE,
+    LEVEL, LIMIT, LOOKUP, METHOD, OUTCOME, REDIS_COMMAND, REDIS_RESULT, REFUSED, RELOAD, ROUTE, SHED_REASON, SPAN,
+    STAGE, STATUS_CLASS, TIER, TLS_FAILURE,
 };
 use super::metric::{Counter, Gauge, Histogram, Info, Metric};
 
@@ -38,7 +39,9 @@ catalogue! {
     REQUESTS: Counter<2> = "prism_judge_requests_total", [METHOD, CODE];
     "Calls answered, by method and gRPC status."
     REQUEST_SECONDS: Histogram<2> = "prism_judge_request_duration_seconds", [METHOD, CALL_LANE], SECONDS;
-    "Time from a call's headers to its answer."
+    "Time from a call's headers to the end of its answer; of a stream, its whole life."
+    HTTP_REQUESTS: Counter<2> = "prism_judge_http_requests_total", [ROUTE, STATUS_CLASS];
+    "Requests to the HTTP port, by route and class of status; those that judge are part of prism_judge_requests_total too."
     REQUESTS_IN_FLIGHT: Gauge<0> = "prism_judge_requests_in_flight", [];
     "Calls under way."
     STAGE_SECONDS: Histogram<2> = "prism_judge_stage_duration_seconds", [STAGE, LANE], SECONDS;
@@ -47,8 +50,12 @@ catalogue! {
     "Candidates by what became of them."
     GROUP_CANDIDATES: Histogram<0> = "prism_judge_group_candidates", [], CANDIDATES;
     "Candidates per call."
+    STREAM_ITEMS: Gauge<0> = "prism_judge_stream_items_in_flight", [];
+    "Requests of ScoreStreams that were read and have no result yet; 64 of a stream at most."
+    STREAM_ITEM_SECONDS: Histogram<1> = "prism_judge_stream_item_duration_seconds", [CALL_LANE], SECONDS;
+    "Time from reading a request of a ScoreStream to its result."
     PROMPT_TOKENS: Counter<0> = "prism_judge_prompt_tokens_total", [];
-    "Tokens of the prompts of all judged candidates, as if each prompt were run alone."
+    "Tokens of the prompts of all verdicts that were handed out, as if each prompt were run alone."
 
     QUEUE_TOKENS: Gauge<1> = "prism_judge_queue_tokens", [LANE];
     "Tokens admitted and not yet answered: waiting, being prepared or in the model."
@@ -118,6 +125,9 @@ catalogue! {
     CONTROL_TEXT: Counter<1> = "prism_judge_control_text_total", [CONTROL];
     "Characters in requests that nobody sees, and texts that spell a model's special tokens."
 
+    CHECKS: Counter<2> = "prism_judge_checks_total", [DECISION, GROUND];
+    "Decisions of the guardrail, by what they stand on; only those on a verdict say something of a response. A stream has one for each text that it judges."
+
     READY: Gauge<0> = "prism_judge_ready", [];
     "Whether calls are served."
     DRAINING: Gauge<0> = "prism_judge_draining", [];
@@ -143,8 +153,15 @@ catalogue! {
     "Attempts to read certificate and key anew; after one that failed the old ones stay."
     AUTH_FAILURES: Counter<1> = "prism_judge_auth_failures_total", [AUTH];
     "Calls that were not let in."
+    POLICY_RELOADS: Counter<1> = "prism_judge_policy_reloads_total", [RELOAD];
+    "Attempts to read the file of policies anew; after one that failed the old ones stay."
     AUTH_RELOADS: Counter<1> = "prism_judge_auth_reloads_total", [RELOAD];
     "Attempts to read the file of keys anew; after one that failed the old ones stay."
+
+    PERSONAS: Gauge<0> = "prism_judge_personas", [];
+    "Personas that requests may name by an id."
+    PERSONA_RELOADS: Counter<1> = "prism_judge_persona_reloads_total", [RELOAD];
+    "Attempts to read the files of personas anew; after one that failed the old ones stay."
 
     AUDIT_RECORDS: Counter<1> = "prism_judge_audit_records_total", [AUDIT];
     "Audit records by what became of them."

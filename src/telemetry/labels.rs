@@ -18,7 +18,21 @@ impl Label {
 }
 
 /// Methods of the judge's service; `other` is everything else that a client can ask for.
-pub const METHOD: Label = Label::new("method", &["Score", "ScoreGroup", "GetJudgeInfo", "other"]);
+pub const METHOD: Label = Label::new(
+    "method",
+    &[
+        "Score",
+        "ScoreGroup",
+        "ScoreStream",
+        "ScoreDialogue",
+        "Check",
+        "CheckStream",
+        "Rank",
+        "ListPersonas",
+        "GetJudgeInfo",
+        "other",
+    ],
+);
 
 /// gRPC status codes by their numbers.
 pub const GRPC_CODES: [&str; 17] = [
@@ -40,6 +54,35 @@ pub const GRPC_CODES: [&str; 17] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
+
+/// Routes of the HTTP port; `other` is everything else that a client can ask for.
+pub const ROUTES: [&str; 20] = [
+    "/v1/score",
+    "/v1/score_group",
+    "/v1/score_dialogue",
+    "/v1/check",
+    "/v1/rank",
+    "/v1/info",
+    "/v1/personas",
+    "/get_reward",
+    "/reward",
+    "/v1/score/evaluation",
+    "/verify",
+    "/beta/litellm_basic_guardrail_api",
+    "/classify",
+    "/api/v1/text/contents",
+    "/v1/moderations",
+    "/promptfoo",
+    "/health",
+    "/openapi.json",
+    "/",
+    "other",
+];
+
+pub const ROUTE: Label = Label::new("route", &ROUTES);
+
+/// The class of an answer's status over HTTP; `none` was not answered, because the client went away.
+pub const STATUS_CLASS: Label = Label::new("status", &["2xx", "4xx", "5xx", "none"]);
 
 pub const CODE: Label = Label::new("code", &GRPC_CODES);
 
@@ -67,9 +110,16 @@ pub const OUTCOME: Label = Label::new(
         "overloaded",
         "over_quota",
         "unavailable",
+        "not_found",
         "internal",
     ],
 );
+
+/// What a guardrail said of a response.
+pub const DECISION: Label = Label::new("decision", &["allow", "warn", "block", "abstain"]);
+
+/// What a decision stands on: a verdict, a response that is too short for one, or an error.
+pub const GROUND: Label = Label::new("ground", &["verdict", "length", "error"]);
 
 /// Why a call was refused before any work.
 pub const SHED_REASON: Label =

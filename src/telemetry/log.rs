@@ -31,21 +31,24 @@ pub enum LogFormat {
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    #[error("{name} is {value:?}: {reason}")]
-    Level { name: &'static str, value: String, reason: String },
-    #[error("the log cannot be set up: {0}")]
-    Init(#[from] TryInitError),
+#[error("the log cannot be set up: {0}")]
+pub struct LogError(#[from] TryInitError);
+
+/// The variable that goes before the setting of the level.
+pub const VARIABLE: &str = "RUST_LOG";
+
+/// What the variable says, if it is set.
+///
+/// # Errors
+/// It is not what [`filter`] takes.
+pub fn by_variable() -> Result<Option<String>, String> {
+    let Some(value) = std::env::var(VARIABLE).ok().filter(|value| !value.is_empty()) else { return Ok(None) };
+    filter(&value).map_err(|reason| format!("{VARIABLE} is {value:?}: {reason}"))?;
+    Ok(Some(value))
 }
 
-/// Starts the log. `level` is a level or a list of `target=level`; the variable `RUST_LOG`, if it is set, goes before it.
-pub fn init(format: LogFormat, level: &str) -> Result<(), LogError> {
-    let variable = std::env::var("RUST_LOG").ok().filter(|value| !value.is_empty());
-    let (name, value) = match &variable {
-        Some(value) => ("RUST_LOG", value.as_str()),
-        None => ("--log-level", level),
-    };
-    let filter = filter(value).map_err(|reason| LogError::Level { name, value: value.to_owned(), reason })?;
+/// Starts the log of what passes the filter.
+pub fn init(format: LogFormat, filter: EnvFilter) -> Result<(), LogError> {
     let json = match format {
         LogFormat::Auto => !io::stderr().is_terminal(),
         LogFormat::Pretty => false,
@@ -61,7 +64,7 @@ pub fn init(format: LogFormat, level: &str) -> Result<(), LogError> {
     Ok(registry().with(filter).with(Count).with(lines).try_init()?)
 }
 
-/// What is logged. A bare level is one for this program's own code: libraries, which would log what they send and
+/// What is logged, by a level or a list of `target=level`. A bare level is one for this program's own code: libraries, which would log what they send and
 /// receive, stay at `info` unless they are named.
 pub fn filter(directives: &str) -> Result<EnvFilter, String> {
     const ALLOWED: &str = "it must be error, warn, info, debug, trace or off, or a list of target=level";

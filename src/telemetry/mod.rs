@@ -15,7 +15,7 @@ pub mod trace;
 
 pub use catalogue::CATALOGUE;
 pub use exporter::{CONTENT_TYPE, InstallError, install, render, upkeep};
-pub use labels::Label;
+pub use labels::{GRPC_CODES, Label, ROUTES};
 pub use metric::{Counter, Description, Gauge, Held, Histogram, Info, Kind, Metric};
 pub use record::{CallRecord, Sizes, Stage};
 pub use served::Served;

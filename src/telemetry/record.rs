@@ -48,6 +48,7 @@ pub struct CallRecord(Arc<Facts>);
 struct Facts {
     stage: AtomicU8,
     lane: OnceLock<&'static str>,
+    shaping: OnceLock<&'static str>,
     request: OnceLock<String>,
     candidates: AtomicU64,
     cached: AtomicU64,
@@ -56,6 +57,8 @@ struct Facts {
     /// Nanoseconds in stages that have a name.
     spent: AtomicU64,
     span: CallSpan,
+    /// The call that this is a part of.
+    whole: Option<CallRecord>,
 }
 
 /// Sizes of a call.
@@ -73,21 +76,46 @@ impl CallRecord {
         Self(Arc::new(Facts { span, ..Facts::default() }))
     }
 
+    /// The record of a part of this call that is judged by itself, in a lane and with times of its own. Where it is and
+    /// what it takes counts for the call too.
+    pub fn part(&self) -> Self {
+        Self(Arc::new(Facts { whole: Some(self.clone()), ..Facts::default() }))
+    }
+
     pub fn enter(&self, stage: Stage) {
         self.0.stage.store(stage as u8, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.enter(stage);
+        }
     }
 
     pub fn stage(&self) -> Stage {
         Stage::ALL.get(usize::from(self.0.stage.load(Ordering::Relaxed))).copied().unwrap_or(Stage::Other)
     }
 
-    /// Says in which lane the call is; the first time counts.
+    /// Says in which lane the call is; the first time counts, and of several parts the first one.
     pub fn set_lane(&self, lane: &'static str) {
         let _ = self.0.lane.set(lane);
+        if let Some(whole) = &self.0.whole {
+            whole.set_lane(lane);
+        }
     }
 
     pub fn lane(&self) -> &'static str {
         self.0.lane.get().copied().unwrap_or("none")
+    }
+
+    /// Says how rewards are made, in a word from a fixed list; as [`CallRecord::set_lane`].
+    pub fn set_shaping(&self, name: &'static str) {
+        let _ = self.0.shaping.set(name);
+        if let Some(whole) = &self.0.whole {
+            whole.set_shaping(name);
+        }
+    }
+
+    /// Empty where there is no reward.
+    pub fn shaping(&self) -> &'static str {
+        self.0.shaping.get().copied().unwrap_or_default()
     }
 
     /// Remembers the digest of the client's own id of the call, by which the client finds it in the log; never the id.
@@ -110,8 +138,8 @@ impl CallRecord {
         self.0.spent.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Files what is left of the time of a whole call. One that spent none in any stage was not computed.
-    pub(super) fn spent_outside(&self, whole: Duration) {
+    /// Files what is left of the time of a whole call, or of a part. One that spent none in any stage was not computed.
+    pub fn spent_outside(&self, whole: Duration) {
         let inside = Duration::from_nanos(self.0.spent.load(Ordering::Relaxed));
         if !inside.is_zero() {
             STAGE_SECONDS.record(["outside", self.lane()], whole.saturating_sub(inside).as_secs_f64());
@@ -124,6 +152,9 @@ impl CallRecord {
         add(&self.0.cached, sizes.cached);
         add(&self.0.prompt_tokens, sizes.prompt_tokens);
         add(&self.0.computed_tokens, sizes.computed_tokens);
+        if let Some(whole) = &self.0.whole {
+            whole.add(sizes);
+        }
     }
 
     pub fn sizes(&self) -> Sizes {
@@ -138,7 +169,7 @@ impl CallRecord {
 
     /// The call's span; an empty one where it is not traced.
     pub fn span(&self) -> &CallSpan {
-        &self.0.span
+        self.0.whole.as_ref().map_or(&self.0.span, CallRecord::span)
     }
 }
 
@@ -154,6 +185,22 @@ mod tests {
         for (number, stage) in Stage::ALL.into_iter().enumerate() {
             assert_eq!(stage as usize, number);
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_call_add_up_to_it_and_have_lanes_of_their_own() {
+        let call = CallRecord::default();
+        let sizes = |count| Sizes { candidates: count, cached: 0, prompt_tokens: 10 * count, computed_tokens: count };
+        let parts = [("guard", 1), ("batch", 2)].map(|(lane, count)| {
+            let part = call.part();
+            part.set_lane(lane);
+            part.enter(Stage::Queue);
+            part.add(sizes(count));
+            (part.lane(), part.sizes())
+        });
+        assert_eq!(parts, [("guard", sizes(1)), ("batch", sizes(2))]);
+        assert_eq!((call.lane(), call.stage(), call.sizes()), ("guard", Stage::Queue, sizes(3)));
+        assert_eq!((call.shaping(), call.request()), ("", ""));
     }
 
     #[test]

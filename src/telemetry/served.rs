@@ -1,4 +1,5 @@
-//! A call of a client, from its headers to its answer: counted, timed, logged and, if it is sampled, traced.
+//! A call of a client, from its headers to the status at the end of its answer: counted, timed, logged and, if it is
+//! sampled, traced.
 
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use super::{CallRecord, trace};
 /// The service that the names of methods are taken from.
 pub(super) const SERVICE: &str = "prism.judge.v1.JudgeService";
 
-/// A call under way. Dropped without an answer it was cancelled: the client went away.
+/// A call under way. Dropped without a status it was cancelled: the client went away.
 #[derive(Debug)]
 pub struct Served {
     record: CallRecord,
@@ -28,9 +29,18 @@ impl Served {
     /// Begins when a call's headers are here; `path` is the HTTP path, `/package.Service/Method`.
     pub fn begin(path: &str, headers: &HeaderMap) -> Self {
         let name = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE)?.strip_prefix('/'));
+        Self::of(name.unwrap_or_default(), None, headers)
+    }
+
+    /// The same for a call that comes by a route of the HTTP port and amounts to `method`.
+    pub fn by_route(route: &'static str, method: &'static str, headers: &HeaderMap) -> Self {
+        Self::of(method, Some(route), headers)
+    }
+
+    fn of(method: &str, route: Option<&'static str>, headers: &HeaderMap) -> Self {
         // Callers may ask for anything.
-        let method = METHOD.values[METHOD.index(name.unwrap_or_default())];
-        let record = CallRecord::of(CallSpan::begin(method, &trace::parent(headers)));
+        let method = METHOD.values[METHOD.index(method)];
+        let record = CallRecord::of(CallSpan::begin(method, route, &trace::parent(headers)));
         Self { record, method, started: Instant::now(), code: None, _in_flight: REQUESTS_IN_FLIGHT.hold([]) }
     }
 
@@ -39,13 +49,12 @@ impl Served {
         &self.record
     }
 
-    /// Ends with the answer's headers, which name the status of a call that failed.
-    pub fn answered(self, headers: &HeaderMap) {
-        let status = headers.get("grpc-status").map(|status| status.to_str().ok().and_then(|text| text.parse().ok()));
-        self.end(match status {
-            None => "OK",
-            Some(number) => number.and_then(|number: usize| GRPC_CODES.get(number).copied()).unwrap_or("UNKNOWN"),
-        });
+    /// Ends with the status that headers or trailers name; without one the call goes on.
+    pub fn told(self, block: &HeaderMap) -> Option<Self> {
+        let Some(status) = block.get("grpc-status") else { return Some(self) };
+        let number = status.to_str().ok().and_then(|text| text.parse::<usize>().ok());
+        self.end(number.and_then(|number| GRPC_CODES.get(number).copied()).unwrap_or("UNKNOWN"));
+        None
     }
 
     /// Ends with a status, by its name: `OK`, `INVALID_ARGUMENT`.
@@ -71,6 +80,7 @@ impl Drop for Served {
         let Sizes { candidates, cached, prompt_tokens, computed_tokens } = self.record.sizes();
         let ms = elapsed.as_micros() as f64 / 1000.0;
         let (method, request, trace) = (self.method, self.record.request(), span.trace_id());
+        let shaping = self.record.shaping();
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -83,6 +93,7 @@ impl Drop for Served {
                     cached,
                     prompt_tokens,
                     computed_tokens,
+                    shaping,
                     request,
                     trace,
                     "call"
@@ -126,12 +137,16 @@ mod tests {
         let mut headers = HeaderMap::new();
         for status in ["15", "99", "what"] {
             headers.insert("grpc-status", HeaderValue::from_static(status));
-            begin().answered(&headers);
+            assert!(begin().told(&headers).is_none());
         }
+        // Headers that say nothing of it are not the end.
+        let begun = begin().told(&HeaderMap::new()).unwrap();
+        assert_eq!(read()[0], before[0] + 1);
+        begun.end("DATA_LOSS");
         begin().end("DEADLINE_EXCEEDED");
         // The client went away.
         drop(begin());
         let after = read();
-        assert_eq!(std::array::from_fn(|at| after[at] - before[at]), [1, 2, 1, 1]);
+        assert_eq!(std::array::from_fn(|at| after[at] - before[at]), [2, 2, 1, 1]);
     }
 }

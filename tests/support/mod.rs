@@ -3,7 +3,9 @@
 
 pub mod cli;
 pub mod hostile;
+pub mod http;
 pub mod judge;
+pub mod load;
 pub mod redis;
 pub mod server;
 pub mod tiny;

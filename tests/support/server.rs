@@ -19,6 +19,8 @@ use super::tiny::Tiny;
 pub struct Server {
     child: Child,
     pub address: String,
+    /// Of the HTTP routes.
+    pub http: String,
     pub admin: String,
     /// Lines of standard error after the addresses.
     pub log: mpsc::Receiver<String>,
@@ -27,7 +29,8 @@ pub struct Server {
 impl Server {
     /// Starts it and waits for its ports.
     pub fn start(args: &[&str]) -> Self {
-        let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+        let free = "127.0.0.1:0";
+        let ports = ["serve", "--listen", free, "--http-listen", free, "--admin-listen", free];
         let mut command = super::cli::binary(&[&ports, args].concat());
         Self::of(&mut command)
     }
@@ -44,8 +47,9 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let mut server = Self { child, address: String::new(), admin: String::new(), log };
+        let mut server = Self { child, address: String::new(), http: String::new(), admin: String::new(), log };
         server.address = server.logged("listening on ").split(',').next().unwrap().to_owned();
+        server.http = server.logged("http on ").split('"').next().unwrap().to_owned();
         server.admin = server.logged("admin on ").split('"').next().unwrap().to_owned();
         server
     }

@@ -157,6 +157,7 @@ mod tests {
             ("rediss://judge:hunter2@10.0.0.1:6380", "10.0.0.1:6380"),
             ("redis://:hunter%402@[::1]:7000\n", "::1:7000"),
             ("unix:///run/redis.sock?pass=hunter2&db=1", "/run/redis.sock"),
+            ("redis://host?x=hunter2", "host:6379"),
         ] {
             let server = RedisServer::parse(url).unwrap();
             assert_eq!(server.to_string(), shown);

@@ -82,7 +82,7 @@ impl Key {
         sentence.trim_end_matches('.').to_owned()
     }
 
-    /// The value as anybody may see it: that of a flag with `hide_env_values` is a secret, of a URL its password.
+    /// The value as anybody may see it: that of a flag with `hide_env_values` is a secret, of a URL its login and its parameters.
     pub fn shown(&self, value: &OsStr) -> String {
         let text = value.to_string_lossy();
         let secret = self.arg.is_hide_env_values_set() && !redact::is_url(&text);

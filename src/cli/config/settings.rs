@@ -22,6 +22,8 @@ pub enum Source {
     Variable,
     File,
     Default,
+    /// A variable that is not one of ours and goes before all others.
+    Foreign(&'static str),
 }
 
 /// All settings of a subcommand, in the order of its help.
@@ -63,6 +65,14 @@ impl Settings {
         beside.filter_map(|it| it.value.as_deref().map(|value| it.key.flag(value))).collect()
     }
 
+    /// The same, but that the setting `word` has another value, from a variable that is not one of ours.
+    pub fn overruled(mut self, word: &str, value: &str, variable: &'static str) -> Self {
+        for setting in self.settings.iter_mut().filter(|it| it.key.word() == word) {
+            (setting.value, setting.source) = (Some(value.into()), Source::Foreign(variable));
+        }
+        self
+    }
+
     /// How many settings a source gives.
     pub fn count(&self, source: Source) -> usize {
         self.settings.iter().filter(|it| it.source == source).count()
@@ -96,6 +106,7 @@ impl Settings {
             (Source::File, Some(path)) => format!("file {}", short(&path.to_string_lossy())),
             (Source::File, None) => "file".to_owned(),
             (Source::Default, _) => "default".to_owned(),
+            (Source::Foreign(variable), _) => format!("environment {variable}"),
         };
         match value.to_str() {
             Some(_) => format!("{word} = {literal}  # {from}\n"),

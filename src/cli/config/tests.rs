@@ -177,7 +177,7 @@ fn a_secret_is_not_shown_where_its_value_is_wrong_either() {
     let found = file::parse("x", "token = \"hunter2\"", std::slice::from_ref(&key));
     assert_eq!(found.problems, ["x:1: token = \"[redacted]\" (a text): it must be longer than [redacted]"]);
     assert_eq!(key.shown("a secret that is long enough".as_ref()), "[redacted]");
-    assert_eq!(key.shown("redis://:hunter2@host".as_ref()), "redis://:[redacted]@host");
+    assert_eq!(key.shown("redis://:hunter2@host".as_ref()), "redis://[redacted]@host");
     assert!(key.check("[redacted]".as_ref()).unwrap_err().contains("put it in place of"));
 }
 

@@ -12,17 +12,17 @@ use crate::telemetry::served::SERVICE;
 pub struct CallSpan(Option<Context>);
 
 impl CallSpan {
-    /// Begins the span of a call of `method` under the caller's `parent`.
-    pub fn begin(method: &'static str, parent: &Context) -> Self {
+    /// Begins the span of a call of `method` under the caller's `parent`; `route` is the way it took over HTTP.
+    pub fn begin(method: &'static str, route: Option<&'static str>, parent: &Context) -> Self {
         let Some(tracer) = super::tracer() else { return Self(None) };
+        let transport = match route {
+            Some(route) => KeyValue::new("http.route", route),
+            None => KeyValue::new("rpc.system", "grpc"),
+        };
         let span = tracer
             .span_builder(method)
             .with_kind(SpanKind::Server)
-            .with_attributes([
-                KeyValue::new("rpc.system", "grpc"),
-                KeyValue::new("rpc.service", SERVICE),
-                KeyValue::new("rpc.method", method),
-            ])
+            .with_attributes([transport, KeyValue::new("rpc.service", SERVICE), KeyValue::new("rpc.method", method)])
             .start_with_context(tracer, parent);
         let context = Context::new().with_span(span);
         let sampled = context.span().span_context().is_sampled();

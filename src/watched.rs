@@ -22,6 +22,11 @@ impl<T> Watched<T> {
         self.now.load()
     }
 
+    /// Whether the files hold something else than when they were last looked at.
+    pub fn differs(&self, contents: Digest) -> bool {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != contents
+    }
+
     /// Takes what `load` makes of the value before, if the files hold something else now; whether they do.
     ///
     /// # Errors
