@@ -2,8 +2,8 @@
 
 usage: throughput.py [URL] [--candidates 512] [--tasks 1000] [--rounds 3]
 
-URL is that of a running server (default: PRISM_JUDGE_URL, else http://127.0.0.1:8080). The raw request is the bytes of the
-client's own, sent by http.client and not read further: the server's own rate. The verdict cache is off.
+URL is that of a running server (default: PRISM_JUDGE_URL, else http://127.0.0.1:8080). The raw request has the bytes of
+the client's own, goes by http.client and its answer is not looked at: the server's own rate. The verdict cache is off.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import time
 import urllib.parse
 from typing import Callable, List, Tuple
 
-from prism_judge import AsyncClient, Client, Persona, TraitTarget, Turn, rewards
-from prism_judge import _inputs
+from prism_judge import AsyncClient, Client, Persona, TraitTarget, Turn, _inputs, rewards
 from prism_judge._codec import JsonCodec
 from prism_judge._plans import Plans
 
 PERSONA = Persona(name="Ada", traits=[TraitTarget("extraversion", "high")])
 CONTEXT = [Turn("User", "Are you coming to the party tonight? Everyone from the office will be there.")]
-WORDS = "we could all go there together and talk about the garden until late or stay at home with a good book".split()
+TEXT = "we could all go there together and talk about the garden or stay at home with a good book"
 
 
 def main() -> None:
@@ -49,7 +48,7 @@ def main() -> None:
 
 def replies(count: int) -> List[str]:
     draw = random.Random(count)
-    return [" ".join(draw.choices(WORDS, k=20)) for _ in range(count)]
+    return [" ".join(draw.choices(TEXT.split(), k=20)) for _ in range(count)]
 
 
 def rounds(count: int, first: Callable[[], None], second: Callable[[], None]) -> Tuple[float, float]:

@@ -102,7 +102,7 @@ class Brain:
         results = []
         for index, candidate in enumerate(message["candidates"]):
             result: Json = {"id": candidate.get("id", ""), "index": index}
-            if candidate["response"].startswith("FAIL"):
+            if candidate.get("response", "").startswith("FAIL"):
                 field_ = f"candidates[{index}].response"
                 result["error"] = {"code": "ERROR_CODE_INVALID_ARGUMENT", "message": "too long", "field": field_}
             else:
@@ -130,11 +130,16 @@ class Brain:
             "lowest": lowest[0],
             "lowest_turn": lowest[1],
         }
-        return {"results": results, "drift": {name: one for name in ("s_prism", *NAMES)}}
+        return {"results": results, "drift": dict.fromkeys(("s_prism", *NAMES), one)}
 
     def _Check(self, message: Json) -> Json:
-        reply = {"decision": "DECISION_ALLOW", "reason": "", "failed": "", "policy_name": message.get("policy_name", "")}
-        if message["candidate"]["response"].startswith("FAIL"):
+        reply = {
+            "decision": "DECISION_ALLOW",
+            "reason": "",
+            "failed": "",
+            "policy_name": message.get("policy_name", ""),
+        }
+        if message["candidate"].get("response", "").startswith("FAIL"):
             decision = "DECISION_BLOCK" if message["policy"].get("on_error") == "ON_ERROR_BLOCK" else "DECISION_ALLOW"
             error = {"code": "ERROR_CODE_OVERLOADED", "message": "full", "field": "", "retry_after_ms": 250}
             return {**reply, "decision": decision, "reason": "it could not be judged", "error": error}
@@ -156,7 +161,9 @@ class Brain:
         return {"ranking": good, "failed": [result for result in group if "error" in result]}
 
     def _ListPersonas(self, message: Json) -> Json:
-        return {"personas": [{"id": "host", "name": "Ada", "digest": "d" * 64}, {"id": "shy", "name": "", "digest": ""}]}
+        return {
+            "personas": [{"id": "host", "name": "Ada", "digest": "d" * 64}, {"id": "shy", "name": "", "digest": ""}]
+        }
 
     def _GetJudgeInfo(self, message: Json) -> Json:
         return {
@@ -185,7 +192,7 @@ class Brain:
 
 
 def _verdict(about: Json, candidate: Json) -> Json:
-    values = evidences(about, candidate["response"])
+    values = evidences(about, candidate.get("response", ""))
     weakest = NAMES[values.index(min(values))]
     counts = {"control": "0", "bidi": "0", "invisible": "0", "special_tokens": "0"}
     return {

@@ -1,4 +1,4 @@
-"""Forks 60 times while four threads score. Every child scores with the clients of its parent, and their children too."""
+"""Forks 60 times while four threads score. Children score with the clients of their parent, and so do theirs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from typing import List
 
 from brain import s_prism
 
@@ -17,7 +18,7 @@ from prism_judge import AsyncClient, Client
 warnings.simplefilter("ignore", DeprecationWarning)
 client, async_client = Client(sys.argv[1]), AsyncClient(sys.argv[1])
 over = threading.Event()
-wrong = []
+wrong: List[Exception] = []
 scored = [0] * 4
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 import grpc
-from brain import STATUSES, Brain, Fault
+from brain import STATUSES, Brain, Fault, Json
 from google.protobuf import json_format
 
 from prism_judge._generated import judge_pb2, status_pb2
@@ -16,7 +16,7 @@ CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 @dataclass
-class GrpcServer(grpc.GenericRpcHandler):  # type: ignore[misc]
+class GrpcServer(grpc.GenericRpcHandler):
     brain: Brain = field(default_factory=Brain)
     credentials: Optional[grpc.ServerCredentials] = None
     max_workers: int = 16
@@ -50,7 +50,7 @@ class GrpcServer(grpc.GenericRpcHandler):  # type: ignore[misc]
     def _handler(self, method: str) -> Callable[[Any, grpc.ServicerContext], Any]:
         def handle(request: Any, context: grpc.ServicerContext) -> Any:
             message = json_format.MessageToDict(request, preserving_proto_field_name=True)
-            headers = {str(key): value for key, value in context.invocation_metadata()}
+            headers: Json = {str(key): value for key, value in context.invocation_metadata()}
             headers["grpc-timeout"] = context.time_remaining()
             try:
                 reply = self.brain.answer(method, message, headers)
@@ -58,9 +58,19 @@ class GrpcServer(grpc.GenericRpcHandler):  # type: ignore[misc]
                 context.set_trailing_metadata(_trailers(fault))
                 context.abort(CODES[STATUSES[fault.code][0]], fault.message)
             answer = getattr(judge_pb2, f"{method}Response")()
-            return json_format.ParseDict(reply, answer)
+            return json_format.ParseDict(_quoted(reply), answer)
 
         return handle
+
+
+def _quoted(value: Any) -> Any:
+    """The JSON mapping has NaN and infinities as texts."""
+    if isinstance(value, dict):
+        return {name: _quoted(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_quoted(one) for one in value]
+    names = {"nan": "NaN", "inf": "Infinity"}
+    return names.get(str(value), value) if isinstance(value, float) else value
 
 
 def _trailers(fault: Fault) -> Any:
@@ -74,7 +84,7 @@ def _trailers(fault: Fault) -> Any:
     if fault.reason:
         info = status_pb2.ErrorInfo(reason=fault.reason, domain="prism-judge")
         status.details.add(type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString())
-    trailers = [("grpc-status-details-bin", status.SerializeToString())]
+    trailers: List[Tuple[str, Any]] = [("grpc-status-details-bin", status.SerializeToString())]
     if fault.retry_after_ms is not None:
         trailers.append(("grpc-retry-pushback-ms", str(fault.retry_after_ms)))
     return tuple(trailers)

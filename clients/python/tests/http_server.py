@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import socket
 import ssl
 import threading
 from dataclasses import dataclass, field
-from typing import Callable, Deque, Dict, List, Optional, Union
+from typing import BinaryIO, Callable, Deque, Dict, List, Optional, Union
 
 from brain import STATUSES, Brain, Fault, Json
 
@@ -49,8 +50,10 @@ class HttpServer:
         return f"http{'' if self.context is None else 's'}://127.0.0.1:{self.port}"
 
     def close(self) -> None:
-        # `close` alone does not wake a thread that waits in `accept`.
-        self._listener.shutdown(socket.SHUT_RDWR)
+        """Ends it; may be called again."""
+        with contextlib.suppress(OSError):
+            # `close` alone does not wake a thread that waits in `accept`.
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
         for one in self._sockets:
@@ -91,7 +94,7 @@ class HttpServer:
                 self.open -= 1
                 self.changed.notify_all()
 
-    def _request(self, connection: socket.socket, reader: "socket.SocketIO") -> bool:  # type: ignore[name-defined]
+    def _request(self, connection: socket.socket, reader: BinaryIO) -> bool:
         line = reader.readline().decode()
         if not line:
             return False
@@ -111,7 +114,7 @@ class HttpServer:
         if act is not None:
             return act(connection)
         verb, target, _ = line.split(" ")
-        method = ROUTES.get(f"{verb} {target[target.index('/v1/'):]}") if "/v1/" in target else None
+        method = ROUTES.get(f"{verb} {target[target.index('/v1/') :]}") if "/v1/" in target else None
         connection.sendall(self.respond(method, body, headers))
         return True
 

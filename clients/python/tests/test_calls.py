@@ -54,7 +54,7 @@ CONTEXT_JSON = [
     {"speaker": "User", "text": "Who else?"},
 ]
 ABOUT: Json = {"persona": HOST_JSON, "context": CONTEXT_JSON}
-TEXTS = ["Yes! Everyone.", "No idea – größer 😀", "", "a\n\t\"quoted\" \\ \x00 text", "Yes! Everyone."]
+TEXTS = ["Yes! Everyone.", "No idea, größer 😀", "", 'a\n\t"quoted" \\ \x00 text', "Yes! Everyone."]
 
 
 def test_score_gives_the_verdict(judge: Judge) -> None:
@@ -190,7 +190,7 @@ def test_what_is_asked_arrives_as_the_contract_has_it(judge: Judge) -> None:
         persona=HOST,
         context=CONTEXT,
         options=Options("likelihood", "released", "all", "contextual", True, 0.5, -1.0),
-        shaping=Shaping(DimensionWeights(1, 0, 2.5), "geometric", "margin", True),
+        shaping=Shaping(DimensionWeights(1, 0.5, 2.5), "geometric", "margin", True),
         lane="batch",
         cache="refresh",
         request_id="step 7",
@@ -214,7 +214,7 @@ def test_what_is_asked_arrives_as_the_contract_has_it(judge: Judge) -> None:
         "lane": "LANE_BATCH",
         "cache": "CACHE_CONTROL_REFRESH",
         "shaping": {
-            "weights": {"task_framing": 1.0, "interpersonal_stance": 0.0, "linguistic_style": 2.5},
+            "weights": {"task_framing": 1.0, "interpersonal_stance": 0.5, "linguistic_style": 2.5},
             "aggregation": "AGGREGATION_GEOMETRIC",
             "signal": "REWARD_SIGNAL_MARGIN",
             "group_z_score": True,
@@ -389,7 +389,11 @@ def test_rewards_are_the_shaped_ones_where_there_are_some(judge: Judge) -> None:
     plain = judge.score_group(texts, persona_id="host")
     assert rewards(plain) == [s_prism({"persona_id": "host"}, "a"), None, s_prism({"persona_id": "host"}, "b")]
     shaped = judge.score_group(texts, persona_id="host", shaping=Shaping(aggregation="min"))
-    assert rewards(shaped) == [min(evidences({"persona_id": "host"}, "a")), None, min(evidences({"persona_id": "host"}, "b"))]
+    assert rewards(shaped) == [
+        min(evidences({"persona_id": "host"}, "a")),
+        None,
+        min(evidences({"persona_id": "host"}, "b")),
+    ]
     with pytest.raises(JudgementError, match="response 1 could not be judged: invalid_argument: too long") as caught:
         rewards(shaped, on_error="raise")
     assert [error.index for error in caught.value.errors] == [1]

@@ -8,14 +8,23 @@ import pickle
 import socket
 import threading
 import warnings
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 import pytest
-from brain import s_prism
+from brain import Fault, s_prism
 from conftest import Judge
 from http_server import HttpServer, encoded, response
 
-from prism_judge import AsyncClient, Client, DeadlineExceededError, NotFoundError, ProtocolError, UnavailableError, rewards
+from prism_judge import (
+    AsyncClient,
+    Client,
+    DeadlineExceededError,
+    NotFoundError,
+    ProtocolError,
+    RequestTooLargeError,
+    UnavailableError,
+    rewards,
+)
 
 ABOUT = {"persona_id": "host"}
 
@@ -115,7 +124,9 @@ def test_an_answer_that_drips_is_cut_off_by_the_deadline(web: Judge) -> None:
 
 def test_an_early_refusal_of_a_large_request_is_read(http: HttpServer) -> None:
     """The server answers 413 from the head alone and closes, while the client still sends."""
-    reply = response(413, encoded({"error": {"code": "OUT_OF_RANGE", "message": "too large"}}), more="connection: close\r\n")
+    reply = response(
+        413, encoded({"error": {"code": "OUT_OF_RANGE", "message": "too large"}}), more="connection: close\r\n"
+    )
 
     def serve() -> None:
         connection, _ = listener.accept()
@@ -126,15 +137,20 @@ def test_an_early_refusal_of_a_large_request_is_read(http: HttpServer) -> None:
             while connection.recv(1 << 20):
                 pass
 
-    from prism_judge import RequestTooLargeError
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
         thread.start()
-        with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as judge:
-            with pytest.raises(RequestTooLargeError):
-                judge.score("x" * (8 << 20), persona_id="host")
+        judge = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(RequestTooLargeError):
+            judge.score("x" * (8 << 20), persona_id="host")
         thread.join()
+
+
+def test_the_server_is_told_what_remains(web: Judge) -> None:
+    web.brain.faults.append(Fault("RESOURCE_EXHAUSTED", retry_after_ms=100))
+    web.score("x", persona_id="host", timeout=20)
+    first, second = (int(headers["x-timeout-ms"]) for _, _, headers in web.brain.requests)
+    assert 20_000 >= first >= second + 100
 
 
 def test_what_is_not_json_is_refused(web: Judge) -> None:
@@ -154,7 +170,7 @@ def test_another_server_is_recognised(web: Judge) -> None:
 
 
 def test_threads_share_a_client(http: HttpServer) -> None:
-    failures = []
+    failures: List[str] = []
 
     def work(name: int) -> None:
         for index in range(50):

@@ -11,8 +11,7 @@ from prism_judge._http1 import Response, unwrap
 
 PLAIN = b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\nContent-Type: text/plain\r\n\r\nhello\r\nyou!"
 CHUNKED = (
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    b"5\r\nhello\r\n6;ext=1\r\n\r\nyou!\r\n0\r\ntrailer: x\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;ext=1\r\n\r\nyou!\r\n0\r\ntrailer: x\r\n\r\n"
 )
 CONTINUED = b"HTTP/1.1 100 Continue\r\nx: y\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n" + PLAIN
 CLOSED = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello\r\nyou!"
@@ -33,7 +32,11 @@ def parsed(pieces: List[bytes]) -> Response:
 )
 def test_a_response_is_read_whatever_its_pieces(data: bytes, reusable: bool) -> None:
     cuts = [[data[:at], data[at:]] for at in range(1, len(data))]
-    cuts += [[data], [data[at : at + 1] for at in range(len(data))], [data[at : at + 7] for at in range(0, len(data), 7)]]
+    cuts += [
+        [data],
+        [data[at : at + 1] for at in range(len(data))],
+        [data[at : at + 7] for at in range(0, len(data), 7)],
+    ]
     for pieces in cuts:
         found = parsed(pieces)
         if data == CLOSED:
@@ -44,7 +47,11 @@ def test_a_response_is_read_whatever_its_pieces(data: bytes, reusable: bool) -> 
 
 
 def test_a_response_without_a_body_is_whole_with_its_head() -> None:
-    for head in (b"HTTP/1.1 204 No\r\n\r\n", b"HTTP/1.1 304 No\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"):
+    for head in (
+        b"HTTP/1.1 204 No\r\n\r\n",
+        b"HTTP/1.1 304 No\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+    ):
         found = parsed([head])
         assert (found.done, found.body, found.reusable) == (True, b"", True)
 

@@ -136,9 +136,7 @@ def test_a_dialogue_a_check_and_a_ranking(judge: Client) -> None:
     turns = [*CONTEXT, ("Ada", TEXTS[0]), ("User", "Sure?"), ("ada", TEXTS[1])]
     drift = judge.score_dialogue(turns, persona=HOST, cache="off")
     assert [one.turn for one in drift.results] == [1, 3]
-    alone = [
-        judge.score(turns[at][1], persona=HOST, context=turns[:at], cache="off").s_prism for at in (1, 3)
-    ]
+    alone = [judge.score(turns[at][1], persona=HOST, context=turns[:at], cache="off").s_prism for at in (1, 3)]
     assert rewards([one.result for one in drift.results]) == alone
     value = judge.score(TEXTS[0], persona=HOST).s_prism
     for least, decision in ((value / 2, "allow"), ((1 + value) / 2, "block")):

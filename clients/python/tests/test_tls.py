@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 import pytest
 import trustme
@@ -84,11 +84,15 @@ def test_tls_goes_through_the_tunnel_of_a_proxy(kind: Any, files: Any, monkeypat
     for name in ("no_proxy", "NO_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     server = HttpServer(context=server_context())
-    asked = []
+    asked: List[bytes] = []
 
     def tunnel() -> None:
         connection, _ = proxy.accept()
-        with connection, connection.makefile("rb") as reader, socket.create_connection(("127.0.0.1", server.port)) as far:
+        with (
+            connection,
+            connection.makefile("rb") as reader,
+            socket.create_connection(("127.0.0.1", server.port)) as far,
+        ):
             asked.append(reader.readline())
             while reader.readline().strip():
                 pass

@@ -61,12 +61,12 @@ class GrpcTransport:
     def call(self, method: str, body: bytes, deadline: float) -> bytes:
         """One try of one call. Raises an ``ApiError``."""
         _refuse_after_fork()
-        if self._channel is None:
-            channel = _open(self._config, grpc.insecure_channel, grpc.secure_channel)
-            # Another thread may have been faster; a channel that nobody has used costs nothing.
-            self._channel = self._channel or channel
+        channel = self._channel
+        if channel is None:
+            # Two threads may both open one here: a channel that nobody keeps closes by itself.
+            channel = self._channel = _open(self._config, grpc.insecure_channel, grpc.secure_channel)
         try:
-            call = self._channel.unary_unary(_SERVICE + method, bytes, bytes)
+            call = channel.unary_unary(_SERVICE + method, bytes, bytes)
             return call(body, timeout=max(0.001, deadline - time.monotonic()), metadata=_metadata(self._config))
         except grpc.RpcError as error:
             raise _failure(error, self._config.url) from None

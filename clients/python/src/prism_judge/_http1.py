@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import email.utils
 import math
+import re
 import ssl
 import time
 from typing import Dict, List, Optional, Tuple
@@ -197,12 +198,9 @@ class Response:
         if line is None:
             return False
         digits = line.split(b";")[0].strip()
-        try:
-            if not 0 < len(digits) <= 8 or not digits.isalnum():
-                raise ValueError
-            self._left = int(digits, 16)
-        except ValueError:
-            raise ProtocolError("the answer has a chunk whose length is no number") from None
+        if not re.fullmatch(rb"[0-9A-Fa-f]{1,8}", digits):
+            raise ProtocolError("the answer has a chunk whose length is no number")
+        self._left = int(digits, 16)
         self._reading = self._read_body if self._left else self._read_trailer
         return True
 

@@ -85,7 +85,7 @@ class Plans:
     def score_group(self, head: Json, responses: object, request_id: Optional[str]) -> Plan[List[Result]]:
         candidates = _inputs.candidates(responses)
         chunks = list(self._chunks("ScoreGroup", head, candidates))
-        z_score = len(chunks) > 1 and _take_z_score(head)
+        z_score = len(chunks) > 1 and _wants_z_score(head)
         if z_score:
             head = {**head, "shaping": {**_shaping(head), "group_z_score": False}}
         calls = []
@@ -325,12 +325,12 @@ def _shaping(head: Json) -> Json:
     return shaping if isinstance(shaping, dict) else {}
 
 
-def _take_z_score(head: Json) -> bool:
+def _wants_z_score(head: Json) -> bool:
     return _shaping(head).get("group_z_score") is True
 
 
 def _no_group(head: Json) -> None:
-    if _take_z_score(head):
+    if _wants_z_score(head):
         raise InvalidInputError("shaping.group_z_score", "it needs a group: use score_group or rank")
 
 

@@ -5,6 +5,8 @@ A field that holds a number with a point must be there: a missing one is never r
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from typing import List, Optional, Tuple, cast
 
@@ -101,7 +103,7 @@ def info(message: Json) -> JudgeInfo:
         _whole(message, "parameters"),
         _whole(message, "context_length"),
         _whole(message, "vocabulary"),
-        tuple(str(letter) for letter in _list(message, "answer_slot")),
+        _strings(message, "answer_slot"),
         _whole(message, "threads"),
         Options(
             _name(options, "evidence", "EVIDENCE_KIND_"),  # type: ignore[arg-type]
@@ -165,22 +167,43 @@ def _verdict(message: Json, reward: Optional[float]) -> Verdict:
             _dimension(_object(dimensions, "linguistic_style")),
         ),
         _name(message, "weakest_dimension", "DIMENSION_"),
-        Provenance(
-            _string(judge, "model"),
-            _string(judge, "model_digest"),
-            _string(judge, "prompt_digest"),
-            _string(judge, "label_space_digest"),
-            _name(judge, "evidence", "EVIDENCE_KIND_"),
-            _name(judge, "layout", "LAYOUT_"),
-            _name(judge, "label_order", "LABEL_ORDER_"),
-            _name(judge, "calibration", "CALIBRATION_"),
-            _name(judge, "numerics", "NUMERICS_"),
-        ),
+        _provenance(tuple([_string(judge, name) for name in _PROVENANCE])),
         TokenCounts(_whole(tokens, "prompt"), _whole(tokens, "computed")),
         bool(message.get("cached", False)),
         TextWarnings(_counts(_object(warnings, "response")), _counts(_object(warnings, "request"))),
         reward,
     )
+
+
+# Verdicts of a reply share their provenance, and nearly all of them counts and label orders: each is made once.
+
+_PROVENANCE = tuple(one.name for one in dataclasses.fields(Provenance))
+_COUNTS = tuple(one.name for one in dataclasses.fields(TextCounts))
+
+
+@functools.lru_cache(maxsize=64)
+def _provenance(values: Tuple[str, ...]) -> Provenance:
+    model, model_digest, prompt, labels, evidence, layout, order, calibration, numerics = values
+    return Provenance(
+        model,
+        model_digest,
+        prompt,
+        labels,
+        _short(evidence, "EVIDENCE_KIND_"),
+        _short(layout, "LAYOUT_"),
+        _short(order, "LABEL_ORDER_"),
+        _short(calibration, "CALIBRATION_"),
+        _short(numerics, "NUMERICS_"),
+    )
+
+
+def _counts(message: Json) -> TextCounts:
+    return _text_counts(tuple([_whole(message, name) for name in _COUNTS]))
+
+
+@functools.lru_cache(maxsize=64)
+def _text_counts(values: Tuple[int, ...]) -> TextCounts:
+    return TextCounts(*values)
 
 
 def _dimension(message: Json) -> DimensionVerdict:
@@ -191,21 +214,13 @@ def _dimension(message: Json) -> DimensionVerdict:
         _number(message, "contradictory"),
         _number(message, "evidence"),
         _optional_number(message, "label_mass"),
-        tuple(_order(one) for one in objects(message, "label_order")) if orders else (),
+        tuple([_order(_strings(one, "labels")) for one in objects(message, "label_order")]) if orders else (),
     )
 
 
-def _order(message: Json) -> Tuple[str, ...]:
-    return tuple(_short(str(label), "LABEL_") for label in _list(message, "labels"))
-
-
-def _counts(message: Json) -> TextCounts:
-    return TextCounts(
-        _whole(message, "control"),
-        _whole(message, "bidi"),
-        _whole(message, "invisible"),
-        _whole(message, "special_tokens"),
-    )
+@functools.lru_cache(maxsize=64)
+def _order(labels: Tuple[str, ...]) -> Tuple[str, ...]:
+    return tuple(_short(label, "LABEL_") for label in labels)
 
 
 def _drifts(message: Json) -> DialogueDrift:
@@ -252,6 +267,13 @@ def _list(message: Json, name: str) -> List[object]:
     return value
 
 
+def _strings(message: Json, name: str) -> Tuple[str, ...]:
+    values = _list(message, name)
+    if not all(isinstance(value, str) for value in values):
+        raise ProtocolError(f"{name}: the answer has something in it that is no text")
+    return tuple(cast(List[str], values))
+
+
 def _string(message: Json, name: str) -> str:
     value = message.get(name, "")
     if not isinstance(value, str):
@@ -261,11 +283,11 @@ def _string(message: Json, name: str) -> str:
 
 def _number(message: Json, name: str) -> float:
     value = message.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53:
-        value = float(value)
-    if not isinstance(value, float) or not math.isfinite(value):
-        raise ProtocolError(f"{name}: the answer has {_kind(value)} where a finite number must be")
-    return value
+    if type(value) is float and math.isfinite(value):
+        return value
+    if type(value) is int and abs(value) < 1 << 53:
+        return float(value)
+    raise ProtocolError(f"{name}: the answer has {_kind(value)} where a finite number must be")
 
 
 def _optional_number(message: Json, name: str) -> Optional[float]:
@@ -275,11 +297,11 @@ def _optional_number(message: Json, name: str) -> Optional[float]:
 def _whole(message: Json, name: str) -> int:
     """A whole number; 64-bit ones are decimal strings in JSON."""
     value = message.get(name, 0)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+    if type(value) is int and value >= 0:
+        return value
+    if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdigit():
         return int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ProtocolError(f"{name}: the answer has {_kind(value)} where a whole number must be")
-    return value
+    raise ProtocolError(f"{name}: the answer has {_kind(value)} where a whole number must be")
 
 
 def _name(message: Json, name: str, prefix: str) -> str:
