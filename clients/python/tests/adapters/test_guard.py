@@ -71,7 +71,8 @@ def test_an_outage_allows_unless_told_otherwise(judge: Judge) -> None:
 
 
 def test_a_response_that_cannot_be_judged_is_decided_by_the_policy(judge: Judge) -> None:
-    check = both(Guard(POIROT, Policy(on_error="block")), "[error internal]")
+    policy = Policy(block=Thresholds(s_prism=0.5), on_error="block")
+    check = both(Guard(POIROT, policy), "[error internal]")
     assert (check.decision, report(check)["status"]) == ("block", "error")
 
 
