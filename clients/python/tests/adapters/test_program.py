@@ -1,4 +1,4 @@
-"""The adapters against the real program, where there is one: what they send is what it takes, and the numbers are its own."""
+"""The adapters against the real program, where there is one: it takes what they send, and the numbers are its own."""
 
 from __future__ import annotations
 

@@ -90,7 +90,9 @@ def test_an_error_inside_a_group_leaves_the_others_alone(judge: Judge, expected:
 
 def test_a_failed_call_leaves_other_prompts_alone(judge: Judge) -> None:
     log = Log()
-    rewards = trl.prism_reward(["a", "b"], ["[0.2 0.4 0.9]", "[status deadline_exceeded]"], persona_id="poirot", **log.arguments())
+    rewards = trl.prism_reward(
+        ["a", "b"], ["[0.2 0.4 0.9]", "[status deadline_exceeded]"], persona_id="poirot", **log.arguments()
+    )
     assert rewards == [0.5, None]
     assert log.columns["prism_error"] == ["", "deadline_exceeded"]
 
