@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Dict, List, Optional, Tuple
 from ..errors import JudgementError
 from ..types import DIMENSIONS, DialogueResult, ItemError, Options, Turn
 from . import _host, _texts
+from ._batch import verdict
 from ._settings import BATCH_TIMEOUT, PersonaText, Settings, Thinking, Who
 
 try:
@@ -36,6 +37,12 @@ class PersonaFidelityMetric(BaseConversationalMetric):
     """
 
     _required_test_case_params: ClassVar[List[MultiTurnParams]] = [MultiTurnParams.CONTENT, MultiTurnParams.ROLE]
+
+    score: Optional[float]
+    score_breakdown: Optional[Dict[str, float]]
+    reason: Optional[str]
+    success: Optional[bool]
+    error: Optional[str]
 
     def __init__(
         self,
@@ -105,19 +112,22 @@ class PersonaFidelityMetric(BaseConversationalMetric):
         }
 
     def _text(self, turn: Any) -> str:
-        strip = self.thinking == "strip" and turn.role == "assistant"
-        return _texts.aloud(turn.content) if strip else turn.content
+        text: str = turn.content
+        return _texts.aloud(text) if self.thinking == "strip" and turn.role == "assistant" else text
 
     def _conclude(self, judged: DialogueResult) -> float:
         errors = [replace(one.result, index=one.turn) for one in judged.results if isinstance(one.result, ItemError)]
         drift = judged.drift
         if errors or drift is None:
             raise JudgementError(errors)
-        verdicts = {turn.turn: turn.result for turn in judged.results}
+        verdicts = {one.turn: verdict(one.result) for one in judged.results}
         lowest = verdicts[drift.s_prism.lowest_turn]
-        self.score = 0.0 if self.strict_mode and drift.s_prism.mean < 1.0 else drift.s_prism.mean
-        self.score_breakdown = {dimension: getattr(drift, dimension).mean for dimension in DIMENSIONS}
-        self.score_breakdown.update({f"turn_{turn}": verdict.s_prism for turn, verdict in verdicts.items()})
+        score = 0.0 if self.strict_mode and drift.s_prism.mean < 1.0 else drift.s_prism.mean
+        self.score = score
+        self.score_breakdown = {
+            **{dimension: getattr(drift, dimension).mean for dimension in DIMENSIONS},
+            **{f"turn_{turn}": found.s_prism for turn, found in verdicts.items()},
+        }
         if self.include_reason:
             weakest = lowest.weakest_dimension.replace("_", " ")
             self.reason = (
@@ -126,4 +136,4 @@ class PersonaFidelityMetric(BaseConversationalMetric):
             )
         self.evaluation_model = lowest.judge.model
         self.is_successful()
-        return self.score
+        return score

@@ -170,7 +170,7 @@ def _told(
         for key, column in values.items():
             log_metric(f"{plan.name}/{key}", _mean(column))
         log_metric(f"{plan.name}/failed", sum(map(bool, errors)) / len(errors))
-    return rewards(results, plan.on_error)
+    return list(rewards(results, plan.on_error))
 
 
 def _mean(values: Sequence[Optional[float]]) -> float:
