@@ -50,7 +50,8 @@ def reply(completion: object, field: str) -> Tuple[Tuple[Turn, ...], str]:
     """The turns that a completion itself has before its reply, and the reply.
 
     A completion is a text, one message or a list of messages. The reply of a list is its last message; it is empty if
-    that is not the assistant's or has no text (a tool call, for example)."""
+    that is not the assistant's or has no text (a tool call, for example).
+    """
     before: Tuple[Turn, ...] = ()
     if completion is None:
         text = ""

@@ -7,7 +7,8 @@
 
 A call's metadata may hold ``prompt`` (a text or messages: the dialogue before the reply), ``persona_id`` or
 ``persona``. Only a reply that the policy blocks fails; the result's metadata says how any reply was checked. While a
-reply streams it is held back and judged once, whole."""
+reply streams it is held back and judged once, whole.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class PersonaFidelity(Validator):
     """Whether a reply sounds like its persona.
 
     ``policy`` is a ``Policy``, the name of one that the judge has, or ``None`` for its ``default``. ``on_error``
-    decides when there is no judgement."""
+    decides when there is no judgement.
+    """
 
     def __init__(
         self,

@@ -6,7 +6,8 @@
 
 A sample's metadata may hold ``persona_id`` or ``persona``. The score has S_PRISM and the three evidences, each with its
 mean and standard error. A reply that cannot be judged is ``Score.unscored``: it stays in the log and out of the
-metrics."""
+metrics.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@
 
 A reply that the policy blocks is taken back and the model is asked again, ``retries`` times; then ``refusal`` stands in
 its place. Messages that call tools are not judged. A reply's ``response_metadata["prism_judge"]`` says how it was
-checked."""
+checked.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class PersonaMiddleware(AgentMiddleware):
 
     ``persona_id`` may be a function of the run's context, for applications with many personas. ``policy`` is a
     ``Policy``, the name of one that the judge has, or ``None`` for its ``default``. ``on_error`` decides when there is
-    no judgement."""
+    no judgement.
+    """
 
     def __init__(
         self,

@@ -6,7 +6,8 @@
 
 An item's ``metadata`` or ``input`` may have ``persona_id`` or ``persona``. There is a numeric score for S_PRISM and for
 each dimension, a categorical one for the likeliest label of each dimension, and ``prism_status``: ``ok``, or why there
-is no verdict and so no other score."""
+is no verdict and so no other score.
+"""
 
 from __future__ import annotations
 

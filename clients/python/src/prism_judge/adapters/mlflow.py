@@ -6,7 +6,8 @@
 
 A row's ``inputs`` are the dialogue before the reply (``messages``, or one text under any name) and its ``outputs`` the
 reply. ``expectations`` or ``inputs`` may have ``persona_id`` or ``persona``. There is a ``Feedback`` for S_PRISM and
-one for each dimension. For a reply that cannot be judged, each has an error and no value."""
+one for each dimension. For a reply that cannot be judged, each has an error and no value.
+"""
 
 from __future__ import annotations
 

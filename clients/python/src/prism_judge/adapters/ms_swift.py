@@ -5,7 +5,8 @@ prism_judge.adapters.ms_swift`` (not this one, whose folder would then shadow ot
 prism``. Settings come from the environment. A completion that cannot be judged is ``None``.
 
 The reward is synchronous on purpose: ms-swift runs asynchronous ones in a new event loop at every step, which would
-open new connections each time. The calls for a batch run at the same time all the same."""
+open new connections each time. The calls for a batch run at the same time all the same.
+"""
 
 from __future__ import annotations
 

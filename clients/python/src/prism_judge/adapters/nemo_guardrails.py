@@ -50,7 +50,8 @@ def make_action(
     """An action that judges the bot's message and returns a ``RailOutcome``, whose metadata says how it was checked.
 
     ``policy`` is a ``Policy``, the name of one that the judge has, or ``None`` for its ``default``. ``on_error``
-    decides when there is no judgement."""
+    decides when there is no judgement.
+    """
     guard = Guard(Settings(url, api_key, persona_id, persona, timeout, options, thinking), policy, on_error)
 
     @action(name=name, is_system_action=True)

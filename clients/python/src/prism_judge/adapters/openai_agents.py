@@ -42,7 +42,8 @@ def persona_guardrail(
 
     ``persona_id`` may be a function of the run's context, for applications with many personas. ``policy`` is a
     ``Policy``, the name of one that the judge has, or ``None`` for its ``default``. ``on_error`` decides when there is
-    no judgement. ``text`` makes the text to judge of an output that is not one itself."""
+    no judgement. ``text`` makes the text to judge of an output that is not one itself.
+    """
     of_run = persona_id if callable(persona_id) else None
     settings = Settings(url, api_key, None if callable(persona_id) else persona_id, persona, timeout, options, thinking)
     guard = Guard(settings, policy, on_error)

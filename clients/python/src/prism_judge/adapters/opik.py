@@ -6,7 +6,8 @@
 
 The task's answer and the item must give ``output`` (the reply) and may give ``input`` (the dialogue before it: a text
 or messages) and ``persona_id`` or ``persona``. There is one result for S_PRISM and one for each dimension; of a reply
-that cannot be judged, each says ``scoring_failed``."""
+that cannot be judged, each says ``scoring_failed``.
+"""
 
 from __future__ import annotations
 

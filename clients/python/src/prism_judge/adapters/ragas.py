@@ -5,7 +5,8 @@
     result = await PersonaFidelity(persona_id="poirot").ascore(user_input="Who did it?", response="Patience, mon ami.")
 
 ``user_input`` is the dialogue before the reply, a text or messages. The value is S_PRISM, and ``traces["output"]`` has
-the three evidences. A reply that cannot be judged has the value ``None`` and a reason."""
+the three evidences. A reply that cannot be judged has the value ``None`` and a reason.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ def make_reward(
     ``name`` stands in the names of all that is logged and in the function's own, ``NAME_reward``: a second judge in the
     same run needs another one. ``persona_id`` or ``persona`` is for rows that name nobody. ``shaping`` makes a reward
     that is not S_PRISM; S_PRISM is logged all the same. ``on_error="raise"`` ends the run where ``"none"`` gives
-    ``None``."""
+    ``None``.
+    """
     if shaping is not None and shaping.group_z_score:
         raise InvalidInputError("shaping.group_z_score", "it must be false: the trainer compares the group itself")
     settings = Settings(url, api_key, persona_id, persona, timeout, options, thinking)

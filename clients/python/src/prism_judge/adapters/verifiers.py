@@ -2,9 +2,9 @@
 
 In the configuration of a task set::
 
-    [taskset.task.rewards.prism]
+    [env.taskset.task.rewards.prism]
     fn = "prism_judge.adapters.verifiers:score"
-    [taskset.task.metrics.prism_dimensions]
+    [env.taskset.task.metrics.prism_dimensions]
     fn = "prism_judge.adapters.verifiers:dimensions"
 
 The task's data may have ``persona_id`` or ``persona``; other settings come from the environment. What cannot be judged

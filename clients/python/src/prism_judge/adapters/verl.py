@@ -4,7 +4,8 @@ verl wants a number from every call and the same keys each time, so there is no 
 becomes a constant that the configuration names and that ``prism_ok`` gives away.
 
 verl hands over no prompt. The dataset's ``extra_info`` must hold it: ``prompt`` (a text or messages), and
-``persona_id`` or ``persona`` for the row's persona."""
+``persona_id`` or ``persona`` for the row's persona.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ async def compute_score(
 
     The arguments after ``extra_info`` come from ``reward_kwargs`` of the configuration. ``persona_id`` or ``persona``
     is for rows that name nobody. ``on_error`` is ``"raise"``, or a number that stands for all that a failed judgement
-    would have told; ``prism_ok`` is then 0.0, and 1.0 otherwise."""
+    would have told; ``prism_ok`` is then 0.0, and 1.0 otherwise.
+    """
     constant = _constant(on_error)
     row = extra_info or {}
     if "prompt" not in row:
