@@ -197,3 +197,27 @@ $(PEER)/node_modules: $(PEER)/package-lock.json
 .PHONY: ci
 ci: ## what the CI machine runs
 	.ci/run
+
+PYTHON_CLIENT := clients/python
+PYTHON_TOOLS := $(VENV)/python-client
+
+.PHONY: python-test
+python-test: $(PYTHON_TOOLS)/made ## tests of the Python client (PRISM_JUDGE_TEST_BINARY=... against a server too)
+	cd $(PYTHON_CLIENT) && $(abspath $(PYTHON_TOOLS))/bin/python -m pytest
+
+.PHONY: python-lint
+python-lint: $(PYTHON_TOOLS)/made ## ruff, mypy --strict, the generated code byte for byte, wheel and sdist
+	cd $(PYTHON_CLIENT) && PATH="$(abspath $(PYTHON_TOOLS))/bin:$$PATH" scripts/lint.sh
+
+.PHONY: python-matrix
+python-matrix: ## the client's tests without gRPC and on protobuf 4, 5, 6 and 7 (PYTHONS="python3.9 ...")
+	$(PYTHON_CLIENT)/scripts/matrix.sh
+
+.PHONY: python-proto
+python-proto: $(PYTHON_TOOLS)/made ## write the client's generated code from proto/
+	PYTHON=$(abspath $(PYTHON_TOOLS))/bin/python $(PYTHON_CLIENT)/scripts/generate.sh
+
+$(PYTHON_TOOLS)/made: $(PYTHON_CLIENT)/scripts/requirements-lint.txt $(PYTHON_CLIENT)/tests/requirements.txt
+	$(PYTHON) -m venv $(PYTHON_TOOLS)
+	$(PYTHON_TOOLS)/bin/pip install --quiet -r $< --editable $(PYTHON_CLIENT)
+	@touch $@
