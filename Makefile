@@ -197,3 +197,48 @@ $(PEER)/node_modules: $(PEER)/package-lock.json
 .PHONY: ci
 ci: ## what the CI machine runs
 	.ci/run
+
+PYTHON_CLIENT := clients/python
+PYTHON_TOOLS := $(VENV)/python-client
+
+.PHONY: python-test
+python-test: $(PYTHON_TOOLS)/made ## tests of the Python client (PRISM_JUDGE_TEST_BINARY=... against a server too)
+	cd $(PYTHON_CLIENT) && $(abspath $(PYTHON_TOOLS))/bin/python -m pytest
+
+.PHONY: python-lint
+python-lint: $(PYTHON_TOOLS)/made ## ruff, mypy --strict, the generated code byte for byte, wheel and sdist
+	cd $(PYTHON_CLIENT) && PATH="$(abspath $(PYTHON_TOOLS))/bin:$$PATH" scripts/lint.sh
+
+.PHONY: python-matrix
+python-matrix: ## the client's tests without gRPC and on protobuf 4, 5, 6 and 7 (PYTHONS="python3.9 ...")
+	$(PYTHON_CLIENT)/scripts/matrix.sh
+
+.PHONY: python-proto
+python-proto: $(PYTHON_TOOLS)/made ## write the client's generated code from proto/
+	PYTHON=$(abspath $(PYTHON_TOOLS))/bin/python $(PYTHON_CLIENT)/scripts/generate.sh
+
+$(PYTHON_TOOLS)/made: $(PYTHON_CLIENT)/scripts/requirements-lint.txt $(PYTHON_CLIENT)/tests/requirements.txt
+	$(PYTHON) -m venv $(PYTHON_TOOLS)
+	$(PYTHON_TOOLS)/bin/pip install --quiet -r $< --editable $(PYTHON_CLIENT)
+	@touch $@
+
+ADAPTER_TESTS := clients/python/tests/adapters
+ADAPTER_VENVS := $(VENV)/adapters
+# HOSTS="trl deepeval" runs those alone; each has a file in $(ADAPTER_TESTS)/hosts.
+HOSTS ?= $(basename $(notdir $(wildcard $(ADAPTER_TESTS)/hosts/*.txt)))
+
+.PHONY: python-adapters
+python-adapters: $(HOSTS:%=python-adapter-%) ## each adapter under its host's real package: Python 3.11 or 3.12, 20 GB (HOSTS="trl deepeval")
+
+.PHONY: $(HOSTS:%=python-adapter-%)
+$(HOSTS:%=python-adapter-%): python-adapter-%: $(ADAPTER_VENVS)/%/installed
+	$(ADAPTER_VENVS)/$*/bin/python -m pytest -o filterwarnings=ignore $(ADAPTER_TESTS)/test_$*.py
+
+$(ADAPTER_VENVS)/%/installed: $(ADAPTER_TESTS)/hosts/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(PIP_FLAGS) -r $<
+	$(@D)/bin/pip install --quiet pytest -e clients/python
+	touch $@
+
+# The dependencies of OpenRLHF build CUDA kernels; what is tested needs none of them.
+$(ADAPTER_VENVS)/openrlhf/installed: PIP_FLAGS := --no-deps

@@ -1,0 +1,1 @@
+"""Made by `make python-proto`. Not edited by hand."""
