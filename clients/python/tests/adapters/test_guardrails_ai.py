@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 import pytest
 
@@ -13,6 +13,7 @@ pytest.importorskip("guardrails", reason="guardrails-ai is not installed")
 from guardrails import AsyncGuard, Guard
 from guardrails.errors import ValidationError
 
+from prism_judge import InvalidInputError
 from prism_judge.adapters.guardrails_ai import PersonaFidelity
 
 GOOD, BAD = "[0.9 0.8 0.7]", "[0.2 0.4 0.3]"
@@ -53,13 +54,24 @@ def test_a_call_brings_its_dialogue_and_its_persona(judge: Judge) -> None:
     assert body["context"] == [{"speaker": "User", "text": "Who did it?"}]
 
 
-def test_a_streamed_reply_is_judged_once_and_whole(judge: Judge) -> None:
-    def stream(*args: Any, **kwargs: Any) -> Iterator[str]:
-        yield from ("Patience. ", "I know. ", BAD)
+def stream(reply: str, **arguments: Any) -> List[str]:
+    def model(*args: Any, messages: Any, **kwargs: Any) -> Iterator[str]:
+        yield from ("Patience. ", "I know. ", reply)
 
-    pieces = list(Guard().use(validator())(stream, stream=True, messages=[{"role": "user", "content": "Who did it?"}]))
-    assert [body["candidate"]["response"] for body in judge.asked("Check")] == [f"Patience. I know. {BAD}"]
-    assert not pieces[-1].validation_passed
+    asked = [{"role": "user", "content": "Who did it?"}]
+    guard = Guard().use(validator(**arguments))
+    return [piece.validated_output for piece in guard(model, stream=True, messages=asked)]
+
+
+@pytest.mark.parametrize(("reply", "shown"), [(GOOD, f"Patience. I know. {GOOD}"), (BAD, "Pardon?")])
+def test_a_streamed_reply_is_held_back_and_judged_once(judge: Judge, reply: str, shown: str) -> None:
+    assert "".join(stream(reply, on_fail="fix", refusal="Pardon?")) == shown
+    assert [body["candidate"]["response"] for body in judge.asked("Check")] == [f"Patience. I know. {reply}"]
+
+
+def test_a_stream_is_refused_where_the_host_would_show_it_unjudged(judge: Judge) -> None:
+    with pytest.raises(InvalidInputError, match="on_fail"):
+        stream(BAD)
 
 
 def test_an_outage_is_decided_by_on_error(judge: Judge) -> None:

@@ -30,14 +30,13 @@ def persona_fidelity(
     persona_id: Optional[str] = None,
     persona: Optional[PersonaText] = None,
     url: Optional[str] = None,
-    api_key: Optional[str] = None,
     timeout: Optional[float] = None,
     options: Optional[Options] = None,
     thinking: Thinking = "strip",
 ) -> Scorer:
     """Judges the model's last reply after the dialogue before it. ``persona_id`` or ``persona`` is for samples that
-    name nobody."""
-    settings = Settings(url, api_key, persona_id, persona, timeout, options, thinking)
+    name nobody. Inspect writes these arguments into its log, so the key is not among them: it is the environment's."""
+    settings = Settings(url, None, persona_id, persona, timeout, options, thinking)
 
     async def score(state: TaskState, target: Target) -> Score:
         said = list(state.messages)
