@@ -179,6 +179,9 @@ fn what_kubernetes_and_the_cache_of_models_need_is_no_wrong_setting() {
         ("PRISM_JUDGE_PORT_50051_TCP_PORT", "50051"),
         ("PRISM_JUDGE_PORT_50051_TCP_ADDR", "10.96.0.7"),
         ("PRISM_JUDGE_CACHE", "nowhere"),
+        ("PRISM_JUDGE_URL", "http://127.0.0.1:8080"),
+        ("PRISM_JUDGE_PERSONA", "mira"),
+        ("PRISM_JUDGE_TIMEOUT", "5"),
         ("PRISM_JUDGE_NO_SUCH_THING", ""),
     ];
     let with = stdout(&run_with(&["serve", "--print-config"], &others));
