@@ -13,7 +13,7 @@ use support::server::{Server, tiny_model};
 /// `serve` that may open so many files.
 fn with_files(files: u32, args: &[&str]) -> Command {
     let serve = binary(
-        &[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--http-listen", "off"], args]
+        &[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"], args]
             .concat(),
     );
     let mut command = Command::new("sh");
