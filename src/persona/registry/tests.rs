@@ -174,7 +174,7 @@ fn a_persona_that_says_nothing_or_two_things_is_told_by_its_id() {
     );
     let starts = [
         "crew.yaml: blank: the persona says nothing",
-        "crew.yaml: both.traits: the trait `openness` is high in persona.traits and low in",
+        "crew.yaml: both.traits: the trait `openness` is high in persona.traits[0] and low in",
         "crew.yaml: empty: the persona says nothing",
         "crew.yaml: named: the persona has only a name",
         "crew.yaml: odd.description: `Big Five focus:` must be followed by",
