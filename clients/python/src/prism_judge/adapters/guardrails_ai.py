@@ -68,7 +68,7 @@ class PersonaFidelity(Validator):
 
     def validate_stream(self, chunk: Any, metadata: Dict[str, Any], **kwargs: Any) -> Optional[ValidationResult]:
         if self.on_fail_descriptor != OnFailAction.FIX:
-            raise InvalidInputError("on_fail", 'it must be "fix" for a reply that streams: nothing else waits for its end')
+            raise InvalidInputError("on_fail", 'it must be "fix" for a reply that streams: no other waits for its end')
         return super().validate_stream(chunk, metadata, **kwargs)
 
     def _chunking_function(self, chunk: str) -> List[str]:
