@@ -221,3 +221,24 @@ $(PYTHON_TOOLS)/made: $(PYTHON_CLIENT)/scripts/requirements-lint.txt $(PYTHON_CL
 	$(PYTHON) -m venv $(PYTHON_TOOLS)
 	$(PYTHON_TOOLS)/bin/pip install --quiet -r $< --editable $(PYTHON_CLIENT)
 	@touch $@
+
+ADAPTER_TESTS := clients/python/tests/adapters
+ADAPTER_VENVS := $(VENV)/adapters
+# HOSTS="trl deepeval" runs those alone; each has a file in $(ADAPTER_TESTS)/hosts.
+HOSTS ?= $(basename $(notdir $(wildcard $(ADAPTER_TESTS)/hosts/*.txt)))
+
+.PHONY: python-adapters
+python-adapters: $(HOSTS:%=python-adapter-%) ## each adapter under its host's real package: Python 3.11 or 3.12, 20 GB (HOSTS="trl deepeval")
+
+.PHONY: $(HOSTS:%=python-adapter-%)
+$(HOSTS:%=python-adapter-%): python-adapter-%: $(ADAPTER_VENVS)/%/installed
+	$(ADAPTER_VENVS)/$*/bin/python -m pytest -o filterwarnings=ignore $(ADAPTER_TESTS)/test_$*.py
+
+$(ADAPTER_VENVS)/%/installed: $(ADAPTER_TESTS)/hosts/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(PIP_FLAGS) -r $<
+	$(@D)/bin/pip install --quiet pytest -e clients/python
+	touch $@
+
+# The dependencies of OpenRLHF build CUDA kernels; what is tested needs none of them.
+$(ADAPTER_VENVS)/openrlhf/installed: PIP_FLAGS := --no-deps

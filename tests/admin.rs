@@ -10,7 +10,7 @@ use support::server::{Server, request, tiny_model};
 async fn the_pages_tell_how_the_server_stands() {
     let folder = tempfile::tempdir().unwrap();
     let Some(model) = tiny_model(folder.path()) else { return };
-    let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let ports = ["serve", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
     let mut command = binary(&[&ports, &["--model", model.to_str().unwrap()][..]].concat());
     let server = Server::of(command.env("RUST_LOG", "info,h2=warn")).ready().await;
     server.judge().await.score(request("Yes! Who else is in?")).await.unwrap();

@@ -168,7 +168,7 @@ fn wrong_requests() -> Vec<(pb::ScoreRequest, &'static str)> {
     vec![
         (persona(pb::Persona::default()), "persona"),
         (
-            persona(pb::Persona { traits: [good().persona.unwrap().traits; 2].concat(), ..Default::default() }),
+            persona(pb::Persona { traits: good().persona.unwrap().traits.repeat(2), ..Default::default() }),
             "persona.traits",
         ),
         (

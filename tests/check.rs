@@ -168,6 +168,9 @@ async fn a_reply_that_grows_never_pays_twice_and_is_judged_as_each_of_its_beginn
 
         let whole = prompts(&text, &overrides);
         let (mut kept, mut computed, mut suffixes, mut apart) = (Kept::default(), 0, 0, Vec::new());
+        let ask = async |call: Call, response: &str| {
+            alone.score(group(response), &overrides, &call).await.unwrap().remove(0).unwrap()
+        };
         for answer in &answers {
             let judged = &text[..answer.judged_bytes as usize];
             let verdict = answer.check.as_ref().unwrap().verdict.as_ref().unwrap();
@@ -177,27 +180,30 @@ async fn a_reply_that_grows_never_pays_twice_and_is_judged_as_each_of_its_beginn
             assert_eq!((&again.dimensions, again.s_prism), (&verdict.dimensions, verdict.s_prism), "{judged}");
 
             // The same texts in the same order, where nobody has asked before: not even the server's self-check.
-            let ask =
-                async |call: Call| alone.score(group(judged), &overrides, &call).await.unwrap().remove(0).unwrap();
-            let grown = ask(Call { tenant: format!("grows {evidence:?}"), ..Call::default() }).await;
-            let fresh = ask(Call { tenant: format!("fresh {evidence:?} {judged}"), ..uncached() }).await;
-            assert_eq!([grown.s_prism, fresh.s_prism], [verdict.s_prism; 2], "{judged}");
+            let grown = ask(Call { tenant: format!("grows {evidence:?}"), ..Call::default() }, judged).await;
+            assert_eq!(grown.s_prism, verdict.s_prism, "{judged}");
             let prompts = prompts(judged, &overrides);
-            let expected: u64 = prompts.iter().map(|prompt| kept.computes(prompt)).sum();
+            let computes = |kept: &mut Kept| prompts.iter().map(|prompt| kept.computes(prompt)).sum::<u64>();
+            let expected = computes(&mut kept);
             assert_eq!(grown.tokens.computed, expected, "{evidence:?}: {judged}");
             assert!(verdict.tokens.unwrap().computed <= expected, "{evidence:?}: {judged}");
             computed += expected;
-            apart.push(fresh.tokens.computed);
+            apart.push(computes(&mut Kept::default()));
             if !answer.last {
                 // What the whole text does not share with it, and the end of what it shares once more.
                 let own = |(prompt, whole): (&Prompt, &Prompt)| prompt.ids.len() - common(&prompt.ids, &whole.ids) + 1;
                 suffixes += prompts.iter().zip(&whole).map(own).sum::<usize>() as u64;
             }
         }
-        let once = apart[4];
-        assert!(computed <= once + suffixes, "{evidence:?}: {computed} > {once} + {suffixes}");
-        println!("{evidence:?}: {computed} tokens; {once} for the whole text alone, each by itself {apart:?}");
+        let once = ask(Call { tenant: format!("once {evidence:?}"), ..uncached() }, &text).await;
+        assert_eq!((once.tokens.computed, once.s_prism.to_bits()), (apart[4], last_s_prism(&answers).to_bits()));
+        assert!(computed <= apart[4] + suffixes, "{evidence:?}: {computed} > {} + {suffixes}", apart[4]);
+        println!("{evidence:?}: {computed} tokens; each text where nobody has asked before: {apart:?}");
     }
+}
+
+fn last_s_prism(answers: &[pb::CheckStreamResponse]) -> f64 {
+    answers.last().unwrap().check.as_ref().unwrap().verdict.as_ref().unwrap().s_prism
 }
 
 #[tokio::test]
@@ -271,8 +277,8 @@ async fn a_response_is_as_long_as_its_tokens_and_a_wrong_request_is_wrong_whatev
     let golden = golden.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let texts: Vec<(String, u32)> = golden
         .map(|line| (line["text"].as_str().unwrap().to_owned(), line["ids"].as_array().unwrap().len() as u32))
-        .filter(|(text, tokens)| *tokens > 1 && text.chars().all(|letter| letter.is_alphanumeric() || letter == ' '))
-        .step_by(50)
+        .filter(|(text, tokens)| *tokens > 1 && !text.trim().is_empty() && !text.chars().any(char::is_control))
+        .step_by(10)
         .take(12)
         .collect();
     assert!(texts.len() >= 10, "{texts:?}");
@@ -307,8 +313,7 @@ async fn policies_are_read_from_a_file_by_name_and_the_example_is_one() {
     };
     for (name, told) in [("", "default"), ("watch", "watch"), ("strict", "strict")] {
         let reply = checked(&judge, named(name)).await;
-        assert_eq!(reply.policy_name, told);
-        assert!(reply.verdict.is_some() && reply.error.is_none(), "{reply:?}");
+        assert_eq!((reply.policy_name.as_str(), reply.reason.is_empty()), (told, false));
     }
     let status = judge.clone().check(named("strickt")).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);

@@ -12,7 +12,10 @@ use support::server::{Server, tiny_model};
 
 /// `serve` that may open so many files.
 fn with_files(files: u32, args: &[&str]) -> Command {
-    let serve = binary(&[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"], args].concat());
+    let serve = binary(
+        &[&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"], args]
+            .concat(),
+    );
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", &files.to_string()]);
     command.arg(serve.get_program()).args(serve.get_args());

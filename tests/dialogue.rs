@@ -177,7 +177,8 @@ fn a_turn_that_cannot_be_judged_leaves_the_others_alone() {
         assert!([1, 5, 7].contains(&drift.s_prism.lowest_turn), "{drift:?}");
     }
     // A turn that is wrong takes those along that come after it.
-    let changes: [(fn(&mut Turn), &str); 3] = [
+    type Change = fn(&mut Turn);
+    let changes: [(Change, &str); 3] = [
         (|turn| turn.speaker = " ".to_owned(), "turns[4].speaker"),
         (|turn| turn.speaker = "s".repeat(1025), "turns[4].speaker"),
         (|turn| turn.text = "t".repeat(1 << 20), "turns[4].text"),

@@ -221,7 +221,17 @@ fn personas_that_are_wrong_or_too_large_end_the_start_as_a_wrong_setting() {
     let Some(place) = Place::new() else { return };
     let personas = place.personas();
     let flags = place.flags(personas.to_str().unwrap());
-    let listen = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--max-persona-bytes", "20"];
+    let listen = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "off",
+        "--admin-listen",
+        "off",
+        "--max-persona-bytes",
+        "20",
+    ];
     let output = run(&[&listen[..], &flags[..]].concat(), b"");
     assert_eq!(output.status.code(), Some(64), "{}", stderr(&output));
     let told = stderr(&output);

@@ -156,8 +156,9 @@ async fn a_reward_is_in_the_log_by_a_word_and_in_the_audit_with_all_that_it_take
     let audit = folder.path().join("audit.jsonl");
     let [model, audit_file] = [model.to_str().unwrap(), audit.to_str().unwrap()];
     let flags = ["--audit-file", audit_file, "--log-level", "debug"];
-    let args = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--model", model];
-    let server = Server::of(&mut binary(&[&args, &flags[..]].concat())).ready().await;
+    let ports = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let args = [&["serve", "--model", model], &ports[..]].concat();
+    let server = Server::of(&mut binary(&[&args[..], &flags].concat())).ready().await;
     let mut judge = server.judge().await;
     judge.score(request("Yes!")).await.unwrap();
     let min = shaping(Some([0.1, 0.0, 0.3]), pb::Aggregation::Min, pb::RewardSignal::Margin);

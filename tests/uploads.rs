@@ -16,7 +16,6 @@ use prost::Message as _;
 use support::server::{Server, request, tiny_model};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
@@ -62,11 +61,14 @@ fn call(bytes: &[u8], then: Then) -> Request<Upload> {
     call.body(Upload { bytes: Some(Bytes::copy_from_slice(bytes)), then }).unwrap()
 }
 
-/// A connection, and the task that keeps it.
-async fn connect(server: &Server) -> (SendRequest<Upload>, JoinHandle<hyper::Result<()>>) {
-    let stream = TcpStream::connect(&server.address).await.unwrap();
+/// A connection, and its socket.
+async fn connect(server: &Server) -> (SendRequest<Upload>, std::net::TcpStream) {
+    let socket = std::net::TcpStream::connect(&server.address).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let stream = TcpStream::from_std(socket.try_clone().unwrap()).unwrap();
     let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    (sender, tokio::spawn(connection))
+    tokio::spawn(connection);
+    (sender, socket)
 }
 
 fn metric(server: &Server, series: &str) -> f64 {
@@ -90,7 +92,7 @@ async fn a_caller_that_goes_away_while_it_sends_its_message_has_cancelled_its_ca
     let parts = [0, 3, whole.len() / 2];
     for part in parts {
         for way in ["reset", "other reset", "hang up"] {
-            let (mut sender, connection) = connect(&server).await;
+            let (mut sender, socket) = connect(&server).await;
             let (stays, told) = oneshot::channel();
             let sent = call(&whole[..part], Then::Fail(told));
             let call = tokio::spawn(async move { sender.send_request(sent).await.map(drop) });
@@ -103,7 +105,7 @@ async fn a_caller_that_goes_away_while_it_sends_its_message_has_cancelled_its_ca
             match way {
                 "reset" => call.abort(),
                 "other reset" => drop(stays),
-                _ => connection.abort(),
+                _ => socket.shutdown(std::net::Shutdown::Both).unwrap(),
             }
             let line = server.logged("\"message\":\"call\"");
             assert!(line.contains("\"code\":\"CANCELLED\""), "{way} after {part} bytes: {line}");
@@ -121,7 +123,7 @@ async fn bytes_that_are_no_message_are_an_invalid_argument_that_says_so() {
     let server = Server::start(&["--model", model.to_str().unwrap()]).ready().await;
     let message = request("Yes! Who else is in?").encode_to_vec();
     let whole = framed(&message);
-    let (mut sender, _connection) = connect(&server).await;
+    let (mut sender, _socket) = connect(&server).await;
     let wrong: [(&[u8], &str); 6] = [
         // Field 1 as a number where a message belongs, a text that is not UTF-8, a message that is cut off.
         (&framed(&[0x08, 0x07]), "wire type"),

@@ -127,7 +127,7 @@ try {
     await page.screenshot({ path: `${flags.pictures}/${name}.png`, fullPage: true });
   };
   await page.goto(`${origin}/`);
-  await page.getByText("version").waitFor();
+  await page.getByText(", version ").waitFor();
   await replies(page, origin);
   await picture("replies");
   await dialogue(page, origin);

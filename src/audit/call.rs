@@ -106,6 +106,8 @@ pub struct ResultRecord {
     pub reward: Option<Real>,
 }
 
+// Nearly all are verdicts: a box for each would cost more than the room of the few errors.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -164,7 +164,8 @@ proptest! {
         let record = CallRecord::new(&finished, "2026-11-30T04:00:00.000000Z".to_owned(), sample, redact);
         let group = record.group();
         let after = finished.after.as_deref().filter(|after| !after.is_empty());
-        prop_assert_eq!(record.after().as_deref(), after);
+        let recorded = record.after();
+        prop_assert_eq!(recorded.as_deref(), after);
         prop_assert_eq!(record.shaping.map(Shaping::try_from), finished.shaping.map(Ok));
         match redact {
             Redact::None => prop_assert_eq!(group.as_ref(), Some(&*finished.group)),

@@ -26,8 +26,8 @@ Examples:
 Lines (JSON objects; other fields may stand beside them):
   persona    {name, traits: [{trait, polarity}], description, facts}, any of it;
              or profile, a text
-  dialogue   the whole dialogue: a transcript of `Speaker: text` lines, or a list
-             of {speaker, text}
+  dialogue   the whole dialogue: a transcript of `Speaker: text` lines, or a
+             list of {speaker, text}
   agent      whose turns are judged; left out: the persona's name
 
 The exit status is 2 if a turn or a line could not be judged.";

@@ -83,7 +83,9 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
 }
 
 fn nothing_to_explain() -> CliError {
-    CliError::Setting("say what to explain: a FILE of rows, or --response and --persona or --persona-id".to_owned())
+    let message =
+        "say what to explain: a FILE of rows, or --persona and --response; --persona-id in place of --persona";
+    CliError::Setting(message.to_owned())
 }
 
 /// The persona of the flags: described, or known by its id.

@@ -49,7 +49,7 @@ Examples:
   prism-judge demo                              judge built-in replies
   prism-judge score rows.jsonl > out.jsonl      one JSON verdict a line
   prism-judge explain rows.jsonl --id 12        show how a verdict came about
-  prism-judge dialogue dialogues.jsonl          does a persona hold, turn by turn?
+  prism-judge dialogue dialogues.jsonl          how a persona holds, by turn
   prism-judge bench groups.jsonl                metrics where answers are known
   prism-judge serve --listen 127.0.0.1:50051    judge over gRPC
   prism-judge config check prism-judge.toml     is the server's file in order?

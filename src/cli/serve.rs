@@ -34,8 +34,8 @@ Examples:
   grpcurl -plaintext -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}' \\
     127.0.0.1:50051 prism.judge.v1.JudgeService/Score
-  curl 127.0.0.1:8080/v1/score -H 'content-type: application/json' -d \
-    '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
+  curl 127.0.0.1:8080/v1/score -H 'content-type: application/json' \\
+    -d '{\"candidate\":{\"response\":\"Yes! Who else is in?\"},
     \"persona\":{\"description\":\"Big Five focus: Extraversion = high\"}}'
   curl 127.0.0.1:50052/readyz; curl 127.0.0.1:50052/metrics
 

@@ -26,7 +26,7 @@ pub use dimension::{Dimension, Label};
 pub use drift::{DialogueDrift, Drift};
 pub use label_space::{LabelSpace, LabelSpaceError, LabelSpaces};
 pub use options::{Calibration, EvidenceKind, LabelOrder, Layout, LikelihoodScale, Options};
-pub use plan::{CandidatePlan, Plan, PlanError, check_candidate, check_group, plan};
+pub use plan::{CandidatePlan, Plan, PlanError, check_candidate, check_dialogue, check_group, plan};
 pub use prompt::{InversePrompt, Message, Read, Role};
 pub use ranking::{Place, rank};
 pub use request::{Candidate, Group, Turn};

@@ -111,13 +111,22 @@ pub fn plan<'a>(
 /// # Errors
 /// Those faults of the whole group that are no fault of a file.
 pub fn check_group(group: &Group, options: &Options) -> Result<Profile, PlanError> {
+    let profile = check_dialogue(group, options)?;
+    if let Some(index) = group.context.iter().position(|turn| turn.speaker.trim().is_empty()) {
+        return Err(PlanError::at(format!("context[{index}].speaker"), "the speaker is empty: name who speaks"));
+    }
+    Ok(profile)
+}
+
+/// The same without the context, a turn of which may concern some of the candidates alone.
+///
+/// # Errors
+/// As [`check_group`].
+pub fn check_dialogue(group: &Group, options: &Options) -> Result<Profile, PlanError> {
     check_scale(options.scale)?;
     let profile = group.persona.profile()?;
     if group.candidates.is_empty() {
         return Err(PlanError::at("candidates", "there is no candidate: give at least one response"));
-    }
-    if let Some(index) = group.context.iter().position(|turn| turn.speaker.trim().is_empty()) {
-        return Err(PlanError::at(format!("context[{index}].speaker"), "the speaker is empty: name who speaks"));
     }
     Ok(profile)
 }

@@ -11,6 +11,9 @@ const HEAD_START: Duration = Duration::from_millis(2);
 /// The header of the HTTP port.
 pub const TIMEOUT_MS: &str = "x-timeout-ms";
 
+/// A timeout of years is none.
+const YEARS: Duration = Duration::from_secs(3600 * 24 * 365 * 4);
+
 /// When the call must be answered; None if the caller sets no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(pub Option<Instant>);
@@ -47,7 +50,7 @@ pub fn of_http(headers: &HeaderMap) -> Result<Option<Instant>, String> {
 }
 
 fn from_now(timeout: Duration) -> Option<Instant> {
-    // A timeout of years is none.
+    let timeout = Some(timeout).filter(|timeout| *timeout < YEARS)?;
     Instant::now().checked_add(timeout.saturating_sub(HEAD_START))
 }
 

@@ -112,7 +112,7 @@ impl Scorer for Fake {
         let _place = self.crowd.enter();
         let _ = self.called.send(call.clone());
         let _ = self.asked.send(group.clone());
-        if group.persona.description.is_empty() {
+        if group.persona.description.is_empty() && group.persona.traits.is_empty() {
             return Err(JudgeError::invalid("persona", "has nothing usable"));
         }
         let mut results = Vec::new();

@@ -157,7 +157,7 @@ mod tests {
 
     fn refused(dialogue: &Dialogue) -> String {
         let error = dialogue.judged().unwrap_err();
-        format!("{}: {error}", error.field.unwrap())
+        format!("{}: {error}", error.field.as_deref().unwrap())
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use crate::engine::Realm;
 use crate::prism::{
     EvidenceKind, Group, LabelOrder, Options, Provenance, TextCounts, TextWarnings, TokenCounts, Verdict,
-    check_candidate, check_group,
+    check_candidate, check_dialogue, check_group,
 };
 use crate::telemetry::Stage;
 use crate::telemetry::catalogue::{CONTROL_TEXT, SHED};
@@ -186,7 +186,7 @@ impl Asked<'_> {
         let open: Vec<usize> = (0..candidates.len()).filter(|index| results[*index].is_none()).collect();
         match self.call.cache {
             // Nothing is left to compute, which would say what is wrong with the group.
-            _ if open.is_empty() => drop(check_group(&self.subject.group, &self.options)?),
+            _ if open.is_empty() => self.check()?,
             CacheControl::Use => self.shared(open, &mut results).await?,
             CacheControl::Refresh => {
                 let keys = self.keys(&open);
@@ -270,7 +270,7 @@ impl Asked<'_> {
     /// Judges the candidates at `wanted`, past the cache. What the caller can be told without computing is told first,
     /// whether or not there is room or quota.
     async fn compute(&self, wanted: &[usize]) -> Result<Vec<Result<Judged, JudgeError>>, JudgeError> {
-        check_group(&self.subject.group, &self.options)?;
+        self.check()?;
         let Judge { engine, pool, wording, .. } = self.judge;
         if *self.judge.health.borrow() != Health::Ready {
             return Err(JudgeError::new(ErrorCode::Unavailable, "the model is restarting or has failed; try again"));
@@ -316,6 +316,12 @@ impl Asked<'_> {
             judged.map_err(|error| error.moved(at, wanted.get(at).copied().unwrap_or(at)))
         };
         Ok(judged.into_iter().enumerate().map(renumber).collect())
+    }
+
+    /// What can be said against the whole request before anything is made of it.
+    fn check(&self) -> Result<(), JudgeError> {
+        let check = if self.subject.after.is_some() { check_dialogue } else { check_group };
+        Ok(check(&self.subject.group, &self.options).map(drop)?)
     }
 
     /// The keys of the judgements of the candidates at `wanted`, which are in order.

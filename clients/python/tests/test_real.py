@@ -45,7 +45,11 @@ class Server:
 
     def __init__(self, *args: str) -> None:
         ports = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--admin-listen", "off"]
-        self.process = subprocess.Popen([BINARY, "serve", *ports, *args], stderr=subprocess.PIPE, text=True)
+        # A server refuses variables that are none of its own, and those of the client are none.
+        named = {name: value for name, value in os.environ.items() if not name.startswith("PRISM_JUDGE_")}
+        named.update({name: os.environ[name] for name in ("PRISM_JUDGE_CACHE", "PRISM_JUDGE_MODEL") if name in os.environ})
+        command = [BINARY, "serve", *ports, *args]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=named)
         lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, args=(lines,), daemon=True).start()
         found: Dict[str, str] = {}

@@ -15,6 +15,10 @@ pub const PREFIX: &str = "PRISM_JUDGE_";
 /// Names the configuration file of the server.
 const CONFIG: &str = "PRISM_JUDGE_CONFIG";
 
+/// What the Python client reads: where it runs beside the server, these are no misspelt settings. Its key is not among
+/// them: whoever gives that to a server means `PRISM_JUDGE_API_KEYS`.
+const CLIENT: [&str; 3] = ["PRISM_JUDGE_URL", "PRISM_JUDGE_PERSONA", "PRISM_JUDGE_TIMEOUT"];
+
 /// Our variables. An empty one is none: that is what compose files and unit files make of one that is not set.
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, OsString>);
@@ -44,7 +48,11 @@ impl Environment {
                     Ok(()) => _ = found.values.insert(key.word().to_owned(), value.clone()),
                     Err(reason) => found.problems.push(format!("{name}={}: {reason}", key.shown_short(value))),
                 }
-            } else if all && ![CONFIG, CACHE_VARIABLE].contains(&name.as_str()) && !is_service_link(name, value) {
+            } else if all
+                && ![CONFIG, CACHE_VARIABLE].contains(&name.as_str())
+                && !CLIENT.contains(&name.as_str())
+                && !is_service_link(name, value)
+            {
                 let meant = near::meant(name, by_name.keys().map(String::as_str));
                 found.problems.push(format!("{name} is no variable of the server; nearest: {meant}"));
             }

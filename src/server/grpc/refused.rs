@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn an_error_in_a_stream_says_what_the_status_says() {
         let violation = |field: &str| FieldViolation::new(field, "is wrong");
-        let refusals: [fn(&dyn Fn(&str) -> FieldViolation) -> Refused; 4] = [
+        type Refuse = fn(&dyn Fn(&str) -> FieldViolation) -> Refused;
+        let refusals: [Refuse; 4] = [
             |violation| vec![violation("candidate"), violation("lane")].into(),
             |violation| vec![violation("cache")].into(),
             |_| Refused::Lane(Lane::Guard, "train".to_owned()),

@@ -135,9 +135,9 @@ async fn whole(body: Body, headers: &HeaderMap) -> Result<Vec<u8>, Failure> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        // The path of the whole is a dot.
+        // The path of the whole is a dot, and a question mark where the text ends too soon.
         let path = error.path().to_string();
-        Failure::invalid(path.trim_start_matches('.'), short(&error.inner().to_string()))
+        Failure::invalid(path.trim_start_matches(['.', '?']), short(&error.inner().to_string()))
     })?;
     json.end().map_err(|error| Failure::invalid("", short(&error.to_string())))?;
     Ok(value)

@@ -161,7 +161,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_prompt_before_any_text_is_found_and_nothing_of_the_text_is_lost(prompt in "[ab <>|\n]{0,20}", text in "[ab ]{0,20}") {
-            prop_assert_eq!(after_prompt(&format!("{prompt}{text}"), &prompt), Some(text.as_str()));
+            let whole = format!("{prompt}{text}");
+            prop_assert_eq!(after_prompt(&whole, &prompt), Some(text.as_str()));
         }
 
         #[test]

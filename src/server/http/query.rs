@@ -48,12 +48,12 @@ pub struct Query {
     /// The number that stands for a reply that could not be judged, where the caller cannot do without.
     pub error_score: Option<f64>,
     /// What is taken off replies.
-    strip: Overrides,
+    pub(super) strip: Overrides,
 }
 
 /// Switches that the request sets; the others are as its route has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Overrides {
+pub(super) struct Overrides {
     prompt: Option<bool>,
     markers: Option<bool>,
     end: Option<bool>,

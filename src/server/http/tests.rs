@@ -115,6 +115,7 @@ impl Harness {
     }
 
     /// What the judge was asked, one entry a group, whose persona is forgotten.
+    #[allow(clippy::type_complexity)] // Written out it says what it is.
     fn asked(&self) -> Vec<(Vec<(String, String)>, Vec<String>)> {
         let turns =
             |group: &Group| group.context.iter().map(|turn| (turn.speaker.clone(), turn.text.clone())).collect();

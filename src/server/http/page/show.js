@@ -87,7 +87,7 @@ export function drift(answer, turns) {
 }
 
 function curves(values, at) {
-  const [width, height, left, right, top, bottom] = [640, 280, 40, 12, 12, 32];
+  const [width, height, left, right, top, bottom] = [640, 280, 40, 32, 12, 32];
   const x = (index) => left + (at.length === 1 ? 0.5 : index / (at.length - 1)) * (width - left - right);
   const y = (value) => top + (1 - value) * (height - top - bottom);
   const chart = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Evidence at each judged turn; the numbers are in the table below" });
